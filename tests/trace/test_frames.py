@@ -5,7 +5,15 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from stepscope.trace.frames import conform, empty, take_largest, take_mean, take_median, take_smallest
+from stepscope.trace.frames import (
+    conform,
+    empty,
+    kept_with_frame,
+    take_largest,
+    take_mean,
+    take_median,
+    take_smallest,
+)
 
 SCHEMA = {"name": pl.String, "ns": pl.Int64}
 
@@ -34,3 +42,18 @@ def test_defaults_where_there_is_none(values: list[None]) -> None:
     column = pl.Series(values, dtype=pl.Int64)
     assert (take_smallest(column), take_largest(column, 7)) == (0, 7)
     assert (take_median(column), take_mean(column, 1.5)) == (0.0, 1.5)
+
+
+def test_an_answer_is_kept_as_long_as_its_frame() -> None:
+    asked: list[int] = []
+
+    @kept_with_frame
+    def height(frame: pl.DataFrame) -> int:
+        asked.append(frame.height)
+        return frame.height
+
+    frame, other = pl.DataFrame({"a": [1, 2]}), pl.DataFrame({"a": [1, 2, 3]})
+    assert [height(frame), height(other), height(frame), height(other)] == [2, 3, 2, 3]
+    assert asked == [2, 3]
+    for count in range(1, 50):  # frames that may have the place in memory of one that is gone
+        assert height(pl.DataFrame({"a": [0] * count})) == count

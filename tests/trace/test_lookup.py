@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import polars as pl
 
-from stepscope.trace.lookup import are_named, by_name, distinct, rows_by_event
+from stepscope.native.order import NONE
+from stepscope.trace.lookup import (
+    are_named,
+    by_name,
+    distinct,
+    events_named,
+    names_of,
+    parents_of,
+    rows_by_event,
+)
 from stepscope.trace.schema import Text
 
 
@@ -49,3 +58,17 @@ def test_names_are_looked_at_once_each() -> None:
 def test_rows_of_events_without_and_with_nulls() -> None:
     assert rows_by_event(pl.Series([2, 0, 2], dtype=pl.UInt32), 4).to_list() == [1, None, 0, None]
     assert rows_by_event(pl.Series([None, 0, 2], dtype=pl.UInt32), 3).to_list() == [1, None, 2]
+
+
+def test_names_and_parents_of_events() -> None:
+    names = pl.Series("name", ["b", None, "ab", "b"], dtype=Text)
+    events = pl.DataFrame({"name": names, "parent": pl.Series([None, 0, 1, None], dtype=pl.UInt32)})
+    assert names_of(events).to_list() == ["b", "ab"]
+    assert names_of(events) is names_of(events)
+    assert parents_of(events).tolist() == [NONE, 0, 1, NONE]
+    assert events_named(events, lambda known: known.str.starts_with("a")).to_list() == [
+        False,
+        False,
+        True,
+        False,
+    ]

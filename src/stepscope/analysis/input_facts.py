@@ -14,7 +14,7 @@ from stepscope.analysis.host.functions import place_of
 from stepscope.analysis.host.names import PLACE, STANDARD_FRAME
 from stepscope.analysis.host.place import Place
 from stepscope.lazy import dataclass
-from stepscope.trace.lookup import distinct
+from stepscope.trace.lookup import names_of
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
 
@@ -47,7 +47,7 @@ def input_facts(trace: Trace) -> InputFacts:
     """What the trace and its sidecar show of the input."""
     noted = _dict(trace.info.capture.get("input"))
     watched = [each for each in noted.get("workers") or [] if isinstance(each, dict)]
-    names = distinct(trace.events["name"]).cast(pl.String)
+    names = names_of(trace.events).cast(pl.String)
     has_workers = _has_workers(names, watched)
     threads = trace.tracks["thread"].drop_nulls()
     in_workers = _slow_in_workers(watched)
@@ -107,7 +107,7 @@ def _slow_in_loader(trace: Trace) -> tuple[Place, float] | None:
     if not is_input.any():
         return None
     inside = is_input | ancestors(events, is_input).is_not_null()
-    names = distinct(events["name"])
+    names = names_of(events)
     text = names.cast(pl.String)
     own = names.filter(
         text.str.contains(PLACE) & ~text.str.contains(STANDARD_FRAME) & ~text.str.contains(_LOADER_FRAME)

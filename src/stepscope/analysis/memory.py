@@ -9,6 +9,7 @@ Inside a compiled program no allocator is asked: a row of source `hlo` tells wha
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, cast
 
 import polars as pl
@@ -92,12 +93,18 @@ def _of_program(trace: Trace, device: int | None, found: ProgramMemory, name: st
 
 @dataclass(frozen=True)
 class Recorded:
-    """What one allocator recorded: `rows` in time order with `allocated` and `reserved`, `lives` from allocation to release."""
+    """What one allocator recorded: `rows` in time order with `allocated` and `reserved`, `spans` from allocation to release."""
 
     device_kind: str
     device: int | None
     rows: pl.DataFrame
-    lives: pl.DataFrame
+    spans: pl.DataFrame
+    places: _Places
+
+    @property
+    def lives(self) -> pl.DataFrame:
+        """The spans, each with what it is and where it was allocated."""
+        return self.places.describe(self.spans)
 
     def total_at(self, time_ns: int) -> int | None:
         """Bytes in use at a moment; None before the first record."""
@@ -108,7 +115,9 @@ class Recorded:
         """What was live then: kind, op, scope, bytes; together they are the total."""
         if self.has_kinds:
             return self._by_recorded_kind(time_ns)
-        return _by_kind(self._live(time_ns), total) if self.has_addresses else _nothing_live(total)
+        if not self.has_addresses:
+            return _nothing_live(total)
+        return _by_kind(self.places.describe(self._live(time_ns)), total)
 
     def known_at(self, time_ns: int) -> int:
         """Bytes of what was live then and whose allocation was recorded."""
@@ -133,11 +142,11 @@ class Recorded:
     @property
     def has_addresses(self) -> bool:
         """Without them nobody can tell when an allocation was released."""
-        return self.lives["address"].count() > 0
+        return self.spans["address"].count() > 0
 
     def _live(self, time_ns: int) -> pl.DataFrame:
         is_there = pl.col("freed_ns").is_null() | (pl.col("freed_ns") > time_ns)
-        return self.lives.filter(pl.col("time_ns") <= time_ns, is_there)
+        return self.spans.filter(pl.col("time_ns") <= time_ns, is_there)
 
 
 def recorded(trace: Trace) -> list[Recorded]:
@@ -147,12 +156,12 @@ def recorded(trace: Trace) -> list[Recorded]:
         return []
     # The host is one, whatever number a writer gave it.
     rows = rows.with_columns(device=pl.when(pl.col("device_kind") != "cpu").then(pl.col("device")))
-    lives = _lives(trace, _contexts(trace))
+    spans, places = _spans(trace), _Places(trace)
     found = []
     for (kind, device), frame in rows.group_by("device_kind", "device", maintain_order=True):
         of_kind = pl.col("device_kind").eq_missing(pl.lit(kind, dtype=DeviceKind))
-        mine = lives.filter(of_kind, pl.lit(kind == "cpu") | pl.col("device").eq_missing(device))
-        found.append(Recorded(str(kind), cast("int | None", device), _with_totals(frame), mine))
+        mine = spans.filter(of_kind, pl.lit(kind == "cpu") | pl.col("device").eq_missing(device))
+        found.append(Recorded(str(kind), cast("int | None", device), _with_totals(frame), mine, places))
     return sorted(found, key=lambda one: (one.device_kind == "cpu", one.device or 0))
 
 
@@ -174,7 +183,7 @@ def _with_totals(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _of_device(trace: Trace, steps: Steps, found: Recorded) -> DeviceMemory:
-    kind, device, rows, lives = found.device_kind, found.device, found.rows, found.lives
+    kind, device, rows = found.device_kind, found.device, found.rows
     peak_row = rows.row(int(rows["allocated"].arg_max() or 0), named=True)
     peak, at = peak_row["allocated"], peak_row["time_ns"]
     known = found.known_at(at)
@@ -191,7 +200,7 @@ def _of_device(trace: Trace, steps: Steps, found: Recorded) -> DeviceMemory:
         timeline=timeline(rows),
         at_peak=found.live_at(at, peak),
         growth_bytes_per_step=_growth(rows, steps, _queued(trace, steps, device)),
-        never_freed_bytes=_never_freed(lives, steps) if found.has_addresses else None,
+        never_freed_bytes=_never_freed(trace, found.spans, steps) if found.has_addresses else None,
         fragmentation=round(1 - peak / reserved, 4)
         if reserved and peak is not None and reserved >= peak
         else None,
@@ -236,34 +245,45 @@ def timeline(rows: pl.DataFrame, points: int = MEMORY_POINTS) -> pl.DataFrame:
     return kept_rows
 
 
-def _contexts(trace: Trace) -> pl.DataFrame:
-    """For every event the op and the role it lies in."""
-    events = trace.events
-    is_op = events["kind"] == "op"
-    has_role = events["role"].is_in(_ROLES).fill_null(False)
-    by_role = ancestors(events, has_role)
-    return pl.DataFrame(
-        {"op": ancestors(events, is_op), "role": events["role"].gather(by_role), "step": events["step"]}
-    )
+class _Places:
+    """Where allocations were made and released: asked for those that are shown, which are few of all."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+
+    @cached_property
+    def _contexts(self) -> pl.DataFrame:
+        """For every event the op and the role it lies in."""
+        events = self._trace.events
+        is_op = events["kind"] == "op"
+        has_role = events["role"].is_in(_ROLES).fill_null(False)
+        by_role = ancestors(events, has_role)
+        return pl.DataFrame(
+            {"op": ancestors(events, is_op), "role": events["role"].gather(by_role), "step": events["step"]}
+        )
+
+    def describe(self, spans: pl.DataFrame) -> pl.DataFrame:
+        """With step, kind, op and scope of each, and what they follow from."""
+        trace, contexts = self._trace, self._contexts
+        event, freer = spans["event"], spans["freed_by"]
+        return spans.with_columns(
+            op_event=contexts["op"].gather(event),
+            role=contexts["role"].gather(event).cast(pl.String),
+            step=contexts["step"].gather(event),
+            freed_role=contexts["role"].gather(freer).cast(pl.String),
+            freed_op=contexts["op"].gather(freer),
+        ).with_columns(
+            kind=_KIND,
+            op=_op_names(trace, contexts["op"].gather(event)),
+            scope=_scopes(trace, contexts["op"].gather(event)),
+        )
 
 
-def _lives(trace: Trace, contexts: pl.DataFrame) -> pl.DataFrame:
+def _spans(trace: Trace) -> pl.DataFrame:
     """Every allocation with the time and place of its release, matched by address."""
     # The table is in time order, and a stable sort by one column is far quicker than one by five.
     devices = trace.memory.partition_by("device_kind", "device", maintain_order=True) or [trace.memory]
-    rows = pl.concat([_with_release(rows.sort("address", maintain_order=True)) for rows in devices])
-    event, freer = rows["event"], rows["freed_by"]
-    return rows.with_columns(
-        op_event=contexts["op"].gather(event),
-        role=contexts["role"].gather(event).cast(pl.String),
-        step=contexts["step"].gather(event),
-        freed_role=contexts["role"].gather(freer).cast(pl.String),
-        freed_op=contexts["op"].gather(freer),
-    ).with_columns(
-        kind=_KIND,
-        op=_op_names(trace, contexts["op"].gather(event)),
-        scope=_scopes(trace, contexts["op"].gather(event)),
-    )
+    return pl.concat([_with_release(rows.sort("address", maintain_order=True)) for rows in devices])
 
 
 def _with_release(rows: pl.DataFrame) -> pl.DataFrame:
@@ -348,13 +368,10 @@ def _queued(trace: Trace, steps: Steps, device: int | None) -> pl.Series | None:
     return waiting
 
 
-def _never_freed(lives: pl.DataFrame, steps: Steps) -> int:
+def _never_freed(trace: Trace, spans: pl.DataFrame, steps: Steps) -> int:
     """Bytes allocated in all steps but the last that were still there at the end of the recording."""
+    left = spans.filter(pl.col("freed_ns").is_null())
     if steps.host.is_empty():
-        return int(lives.filter(pl.col("freed_ns").is_null())["bytes"].sum())
-    last = steps.host["step"][-1]
-    return int(
-        lives.filter(pl.col("freed_ns").is_null(), pl.col("step").is_not_null(), pl.col("step") != last)[
-            "bytes"
-        ].sum()
-    )
+        return int(left["bytes"].sum())
+    step = trace.events["step"].gather(left["event"])
+    return int(left["bytes"].filter(step != steps.host["step"][-1]).sum())

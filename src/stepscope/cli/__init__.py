@@ -9,12 +9,16 @@ import sys
 
 # A report makes few circles and soon ends: to look for them as often as Python does takes a twentieth of a short one.
 OBJECTS_BETWEEN_COLLECTIONS = 100_000
+# How Polars gets its memory, read when it is imported: what was given back stays with the process, which soon wants it again.
+# To return pages every half second and to have them cleared anew costs a quarter of all page faults of a report.
+_MEMORY, _KEEP = "_RJEM_MALLOC_CONF", "dirty_decay_ms:-1"
 
 
 def run() -> None:
     """`main` of a process that does nothing else."""
     if sys.argv[1:2] == ["report"]:
         gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
+        os.environ.setdefault(_MEMORY, _KEEP)
     main()
     from stepscope.cli.start.leave import leave
 

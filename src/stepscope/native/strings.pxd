@@ -2,7 +2,6 @@ cdef class Strings:
     cdef const unsigned char[::1] buf
     cdef const unsigned long long[::1] words
     cdef unsigned char[::1] blob
-    cdef const unsigned long long[::1] blob_words
     cdef long long[::1] starts
     cdef long long[::1] ends
     cdef unsigned int[::1] hashes

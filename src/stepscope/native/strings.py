@@ -10,6 +10,9 @@ try:
 except ImportError:  # interpreted, and Cython is not installed
     from stepscope.native import shadow as cython
 
+if cython.compiled:
+    from cython.cimports.libc.string import memcmp
+
 COMPILED = bool(cython.compiled)
 
 ESCAPED = 1  # flag of a string: it has backslashes to be resolved
@@ -185,7 +188,6 @@ class Strings:
 
     def _take_blob(self, blob: memoryview) -> None:
         self.blob = blob
-        self.blob_words = words_of(blob)
 
     @cython.cfunc
     @cython.nogil
@@ -194,27 +196,16 @@ class Strings:
     def _is(self, code: cython.Py_ssize_t, lo: cython.Py_ssize_t, size: cython.Py_ssize_t) -> cython.bint:
         """Whether the string of this code is the one at `lo`."""
         first: cython.Py_ssize_t
-        last: cython.ulonglong
-        i: cython.Py_ssize_t = 0
         if code < 0 or code >= self.count or lo < 0 or lo + size > len(self.buf):
             return False
         first = cython.cast(cython.Py_ssize_t, self.starts[code])
         if self.ends[code] - first != size or first + size > len(self.blob):
             return False
-        if len(self.blob_words) > 0:
-            while i + 8 <= size:
-                if self.blob_words[(first + i) >> 3] != self._word(lo + i):
-                    return False
-                i += 8
-            # After a string, the blob has zeros up to the next word; the last word of all may not be whole.
-            if i < size and lo + i + 8 <= len(self.buf) and (first + i) >> 3 < len(self.blob_words):
-                last = self._word(lo + i) & _ALL_BITS >> (64 - 8 * (size - i))
-                return self.blob_words[(first + i) >> 3] == last
-        while i < size:
-            if self.blob[first + i] != self.buf[lo + i]:
-                return False
-            i += 1
-        return True
+        if cython.compiled:
+            return (
+                size == 0 or memcmp(cython.address(self.blob[first]), cython.address(self.buf[lo]), size) == 0
+            )
+        return self.blob[first : first + size] == self.buf[lo : lo + size]
 
     @cython.cfunc
     @cython.nogil

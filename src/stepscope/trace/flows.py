@@ -7,6 +7,7 @@ import polars as pl
 from stepscope.native.spans import nesting
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.frames import take_largest
+from stepscope.trace.lookup import parents_of
 from stepscope.trace.problems import Problems, problem
 from stepscope.trace.schema import LinkReason
 
@@ -69,7 +70,7 @@ def _innermost(events: pl.DataFrame, track_first: pl.Series, track: pl.Series, t
         buffer(track_first),
         buffer(events["start_ns"]),
         buffer(events["dur_ns"]),
-        buffer(events["parent"].fill_null(NONE)),
+        parents_of(events),
         buffer(known),
         buffer(time),
     )

@@ -6,12 +6,36 @@ Polars types the result of `max` or `median` as anything that a column may hold;
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any, TypeVar
+from weakref import ref
 
 import polars as pl
 
 _SHORT = 100_000  # rows up to which columns one by one are faster than side by side
 Schema = Mapping[str, pl.DataType | type[pl.DataType]]
+T = TypeVar("T")
+
+
+def kept_with_frame(answer: Callable[[pl.DataFrame], T]) -> Callable[[pl.DataFrame], T]:
+    """The same function, which computes its answer once for each frame, and forgets it with the frame.
+
+    For what many ask about all events of a trace. Callers must change neither the frame nor what is returned.
+    """
+    known: dict[int, tuple[Any, T]] = {}
+
+    @wraps(answer)
+    def ask(frame: pl.DataFrame) -> T:
+        number = id(frame)
+        kept = known.get(number)
+        if kept is not None and kept[0]() is frame:
+            return kept[1]
+        found = answer(frame)
+        known[number] = ref(frame, lambda _: known.pop(number, None)), found
+        return found
+
+    return ask
 
 
 def conform(frame: pl.DataFrame, schema: Schema) -> pl.DataFrame:

@@ -20,7 +20,7 @@ from stepscope.registers.policy.graphs import GRAPH_ALIKE, GRAPH_LONGEST
 from stepscope.trace.columns import repeated
 from stepscope.trace.judged_texts import contains
 from stepscope.trace.kept import kept_with_trace
-from stepscope.trace.lookup import distinct, rows_by_event
+from stepscope.trace.lookup import names_of, rows_by_event
 from stepscope.trace.schema import Columns, Text
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
@@ -209,7 +209,7 @@ def _row(capture: Capture, node: int, event: int) -> Iterator[dict[str, object]]
 
 
 def _are(events: pl.DataFrame, pattern: str) -> pl.Series:
-    names = distinct(events["name"])
+    names = names_of(events)
     wanted = names.filter(contains(names.cast(pl.String), pattern))
     if wanted.is_empty():
         return repeated(False, len(events), pl.Boolean)

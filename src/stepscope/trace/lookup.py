@@ -8,7 +8,7 @@ import polars as pl
 
 from stepscope.native import order
 from stepscope.trace.columns import buffer, repeated, rows_or_null, series
-from stepscope.trace.frames import filled, take, take_largest
+from stepscope.trace.frames import filled, kept_with_frame, take, take_largest
 
 
 def rows_by_event(event: pl.Series, count: int) -> pl.Series:
@@ -31,9 +31,29 @@ def distinct(names: pl.Series) -> pl.Series:
     return take(known, series("rows", rows, pl.UInt32))
 
 
+@kept_with_frame
+def names_of(events: pl.DataFrame) -> pl.Series:
+    """The different names of the events, as `distinct` gives them."""
+    return distinct(events["name"])
+
+
+@kept_with_frame
+def parents_of(events: pl.DataFrame) -> memoryview:
+    """The parent of each event for the native loops, NONE where it has none."""
+    return buffer(events["parent"].fill_null(order.NONE))
+
+
+def events_named(events: pl.DataFrame, matches: Callable[[pl.Series], pl.Series]) -> pl.Series:
+    """For each of the events whether the text of its name matches, each text looked at once."""
+    return _among(events["name"], names_of(events), matches)
+
+
 def are_named(names: pl.Series, matches: Callable[[pl.Series], pl.Series]) -> pl.Series:
     """For each of the names whether its text matches, each text looked at once; no name matches nothing."""
-    known = distinct(names)
+    return _among(names, distinct(names), matches)
+
+
+def _among(names: pl.Series, known: pl.Series, matches: Callable[[pl.Series], pl.Series]) -> pl.Series:
     found = known.filter(matches(known.cast(pl.String)))
     if found.is_empty():
         return repeated(False, len(names), pl.Boolean)

@@ -6,7 +6,7 @@ import polars as pl
 
 from stepscope.native import order
 from stepscope.trace.columns import buffer, repeated, rows_or_null
-from stepscope.trace.lookup import distinct, rows_by_event
+from stepscope.trace.lookup import names_of, parents_of, rows_by_event
 from stepscope.trace.schema import Text
 
 NONE = order.NONE
@@ -16,7 +16,7 @@ _DEEPEST = 100  # no model nests deeper, and the paths of a thousand levels woul
 
 def ancestors(events: pl.DataFrame, wanted: pl.Series) -> pl.Series:
     """For each event its closest ancestor that is wanted, or null."""
-    up = buffer(events["parent"].fill_null(NONE))
+    up = parents_of(events)
     return rows_or_null("ancestor", order.nearest(up, buffer(wanted.cast(pl.UInt8))))
 
 
@@ -39,7 +39,7 @@ def with_module_scopes(ops: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
 
 
 def _is_module(events: pl.DataFrame) -> pl.Series:
-    names = distinct(events["name"])
+    names = names_of(events)
     modules = names.filter(names.cast(pl.String).str.starts_with(_MODULE))
     if modules.is_empty():
         return repeated(False, len(events), pl.Boolean)

@@ -21,7 +21,7 @@ from stepscope.trace.columns import repeated
 from stepscope.trace.frames import kept, take, take_smallest
 from stepscope.trace.graphs import captured_calls
 from stepscope.trace.judged_texts import contains
-from stepscope.trace.lookup import are_named
+from stepscope.trace.lookup import events_named
 from stepscope.trace.problems import Problem, problem
 from stepscope.trace.snapshot import is_snapshot
 from stepscope.trace.trace import Trace
@@ -80,7 +80,7 @@ def _launches(trace: Trace) -> Iterator[Problem]:
     if trace.kernels.is_empty() or "two-workers" in trace.problems["code"]:
         return
     events = trace.events
-    launching = are_named(events["name"], lambda names: contains(names, _LAUNCHES))
+    launching = events_named(events, lambda names: contains(names, _LAUNCHES))
     calls, captured = events["id"].filter(launching & (events["kind"] == "runtime")), captured_calls(trace)
     if len(captured):
         calls = calls.filter(~calls.is_in(captured.implode()))

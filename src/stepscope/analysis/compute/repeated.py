@@ -10,7 +10,7 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.analysis.compute.classes import PRODUCTS
-from stepscope.trace.lookup import distinct, rows_by_event
+from stepscope.trace.lookup import distinct, names_of, rows_by_event
 from stepscope.trace.schema import Columns
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
@@ -33,7 +33,7 @@ def repeated_kernels(trace: Trace, kernels: pl.DataFrame, op_calls: pl.DataFrame
 
 
 def _named(events: pl.DataFrame, pattern: str, kinds: tuple[str, ...]) -> pl.Series:
-    names = distinct(events["name"])
+    names = names_of(events)
     wanted = names.filter(names.cast(pl.String).str.contains(pattern))
     if wanted.is_empty():
         return pl.repeat(False, len(events), dtype=pl.Boolean, eager=True)

@@ -13,7 +13,8 @@ from typing import Any
 import polars as pl
 
 from stepscope.registers.policy.findings import MAJORITY
-from stepscope.trace.lookup import distinct
+from stepscope.trace.kept import kept_with_trace
+from stepscope.trace.lookup import names_of
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
 
@@ -43,7 +44,7 @@ def unused_nodes(trace: Trace) -> pl.Series:
 
 def find_named(trace: Trace, pattern: str) -> pl.DataFrame:
     """The events of steps with such names, by their start."""
-    names = distinct(trace.events["name"])
+    names = names_of(trace.events)
     wanted = names.filter(names.cast(pl.String).str.contains(pattern))
     found = trace.events.filter(pl.col("name").is_in(wanted.implode()), pl.col("step").is_not_null())
     return found.select(
@@ -51,6 +52,7 @@ def find_named(trace: Trace, pattern: str) -> pl.DataFrame:
     ).sort("start_ns")
 
 
+@kept_with_trace
 def find_gradients(trace: Trace) -> pl.DataFrame:
     """id, track, start_ns, shape of each gradient, in their order."""
     found = find_named(trace, rf"^{_GRADIENT}$")
@@ -73,6 +75,7 @@ def with_pass(rows: pl.DataFrame, others: pl.Series) -> pl.DataFrame:
     return rows.with_columns(others.search_sorted(rows["start_ns"]).cast(pl.Int64).alias("pass"))
 
 
+@kept_with_trace
 def find_updates(trace: Trace) -> pl.DataFrame:
     """start_ns of each optimizer step, with shape and count of what it updates; without a shape where lists were left out."""
     steps, events = find_named(trace, OPTIMIZER), trace.events

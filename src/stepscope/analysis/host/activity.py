@@ -20,7 +20,7 @@ from stepscope.native.spans.nesting import self_times
 from stepscope.registers.calibration.launches import LONG_HOST_NS
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.judged_texts import contains
-from stepscope.trace.lookup import are_named
+from stepscope.trace.lookup import events_named, parents_of
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
 
@@ -55,7 +55,7 @@ def computing_ops(trace: Trace, code: pl.Series) -> pl.Series:
     nothing = pl.repeat(None, len(events), dtype=pl.UInt32, eager=True)
     if not launches.any():
         return nothing
-    up = buffer(events["parent"].fill_null(order.NONE))
+    up = parents_of(events)
     below = series("below", order.subtree_sums(up, buffer(launches.cast(pl.Int64))), pl.Int64)
     root = (code == codes.OP) & (events["kind"] == "op") & (below == 0) & (self_time(events) >= LONG_HOST_NS)
     root &= ~is_named(events, NO_COMPUTATION)
@@ -67,7 +67,7 @@ def computing_ops(trace: Trace, code: pl.Series) -> pl.Series:
 def self_time(events: pl.DataFrame) -> pl.Series:
     """The duration of each event without those inside it."""
     own = array("q", bytes(8 * len(events)))
-    self_times(buffer(events["parent"].fill_null(order.NONE)), buffer(events["dur_ns"]), own)
+    self_times(parents_of(events), buffer(events["dur_ns"]), own)
     return series("self_ns", own, pl.Int64)
 
 
@@ -81,4 +81,4 @@ def _launches(trace: Trace) -> pl.Series:
 
 def is_named(events: pl.DataFrame, pattern: str) -> pl.Series:
     """Events whose name matches; each distinct name is looked at once."""
-    return are_named(events["name"], lambda names: contains(names, pattern))
+    return events_named(events, lambda names: contains(names, pattern))

@@ -24,6 +24,7 @@ from stepscope.trace.columns import buffer, series
 from stepscope.trace.frames import filled, take
 from stepscope.trace.judged_texts import MOST_ASKED, Judged
 from stepscope.trace.lookup import distinct as different
+from stepscope.trace.lookup import names_of, parents_of
 from stepscope.trace.schema import KINDS, ROLES, Kind, Role
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
@@ -99,7 +100,7 @@ def host_codes(trace: Trace) -> pl.Series:
 def _causes(trace: Trace) -> pl.DataFrame:
     events = trace.events
     code, named, detail, api, flags = native.lineage(
-        buffer(events["parent"].fill_null(native.NONE)),
+        parents_of(events),
         buffer(host_codes(trace)),
         buffer((events["kind"] == "annotation").cast(pl.UInt8)),
     )
@@ -248,7 +249,7 @@ def _with_guards(trace: Trace, code: pl.Series) -> pl.Series:
 
 def _layers(events: pl.DataFrame) -> pl.Series:
     """Ops of a network's layers; what prepares images or text has none of them."""
-    known = different(events["name"])
+    known = names_of(events)
     layers = known.filter(known.cast(pl.String).str.contains(names.LAYERS))
     return filled((events["kind"] == "op") & events["name"].is_in(layers.implode()))
 

@@ -13,7 +13,7 @@ import polars as pl
 from stepscope.analysis.host.functions import place_of
 from stepscope.analysis.host.place import Place
 from stepscope.lazy import dataclass
-from stepscope.trace.lookup import are_named
+from stepscope.trace.lookup import events_named
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
 
@@ -37,9 +37,7 @@ class Breaks:
 def graph_breaks(trace: Trace) -> Breaks | None:
     """The breaks inside the steps; None where there are none."""
     events = trace.events
-    region = are_named(events["name"], lambda names: names.str.starts_with(_REGION)) & (
-        events["kind"] == "op"
-    )
+    region = events_named(events, lambda names: names.str.starts_with(_REGION)) & (events["kind"] == "op")
     if not region.any():
         return None
     above = ancestors(events, region)
@@ -66,7 +64,7 @@ def _places(events: pl.DataFrame) -> list[Place]:
     """Where functions go on after a break: the name has the line."""
     frames = events.filter(
         (pl.col("kind") == "python")
-        & are_named(events["name"], lambda names: names.str.contains("torch_dynamo_resume_in_", literal=True))
+        & events_named(events, lambda names: names.str.contains("torch_dynamo_resume_in_", literal=True))
     )
     names = frames.sort("start_ns")["name"].cast(pl.String).unique(maintain_order=True)
     found = [(place, _GOES_ON.match(place.function)) for name in names if (place := place_of(name))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.analysis.host.loops import Loops
-from stepscope.trace.lookup import are_named
+from stepscope.trace.lookup import events_named
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
 
@@ -20,8 +20,8 @@ def with_backward(trace: Trace, loops: Loops) -> Loops:
     numbers = trace.ops.select("event", "sequence").drop_nulls()
     step, start = (events[name].gather(numbers["event"]) for name in ("step", "start_ns"))
     numbers = numbers.with_columns(step=step, start=start).drop_nulls("step")
-    engine = are_named(events["name"], lambda known: known.str.contains(_ENGINE))
-    sums = are_named(events["name"], lambda known: known.str.contains(_SUMS_UP, literal=True))
+    engine = events_named(events, lambda known: known.str.contains(_ENGINE))
+    sums = events_named(events, lambda known: known.str.contains(_SUMS_UP, literal=True))
     is_node = engine.gather(numbers["event"])
     inside = ancestors(events, engine).gather(numbers["event"]).is_not_null()
     forward = _makers(numbers.filter(~is_node & ~inside), loops)

@@ -18,7 +18,7 @@ from stepscope.registers.policy.findings import (
     LOOP_ITERATIONS,
 )
 from stepscope.trace.frames import conform
-from stepscope.trace.lookup import distinct
+from stepscope.trace.lookup import names_of
 from stepscope.trace.schema import Columns
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
@@ -60,7 +60,7 @@ def _nowhere(events: pl.DataFrame) -> pl.Series:
 
 def _frames(events: pl.DataFrame) -> pl.Series:
     """Which events are calls of functions outside of the framework and the standard library."""
-    names = distinct(events["name"])
+    names = names_of(events)
     text = names.cast(pl.String)
     others = text.str.contains(f"{_OF_FRAMEWORK}|{_GENERATED}") | text.str.contains(STANDARD_FRAME)
     own = text.str.contains(PLACE) & ~others

@@ -23,7 +23,7 @@ from stepscope.native import order
 from stepscope.native.spans import nesting
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.graphs import graph_work
-from stepscope.trace.lookup import distinct, rows_by_event
+from stepscope.trace.lookup import names_of, parents_of, rows_by_event
 from stepscope.trace.schema import Text
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
@@ -211,7 +211,7 @@ def _scattered(count: int, sums: pl.DataFrame) -> pl.Series:
 
 
 def _subtree_sums(events: pl.DataFrame, values: pl.Series) -> pl.Series:
-    sums = order.subtree_sums(buffer(events["parent"].fill_null(NONE)), buffer(values))
+    sums = order.subtree_sums(parents_of(events), buffer(values))
     return series("total", sums, pl.Int64)
 
 
@@ -274,7 +274,7 @@ def _only_value(name: str) -> pl.Expr:
 def execution(trace: Trace, event: pl.Series) -> pl.Series:
     """`eager`, `graph` or null for each of these ops."""
     events = trace.events
-    names = distinct(events["name"])
+    names = names_of(events)
     text = names.cast(pl.String)
     graph, eager = names.filter(text.str.contains(_GRAPH)), names.filter(text.str.contains(_EAGER))
     rest = "eager" if trace.info.framework == "pytorch" else None

@@ -12,7 +12,7 @@ import polars as pl
 from stepscope.analysis.serving.names import EXECUTION, OTHER, Execution, parse
 from stepscope.lazy import dataclass
 from stepscope.trace.frames import take_largest, take_median
-from stepscope.trace.lookup import distinct
+from stepscope.trace.lookup import names_of
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
 
@@ -47,7 +47,7 @@ class Gaps:
 def executions(trace: Trace) -> pl.DataFrame:
     """One row for each execution, in order of time."""
     events = trace.events
-    names = distinct(events["name"])
+    names = names_of(events)
     wanted = names.filter(names.cast(pl.String).str.contains(EXECUTION))
     on_host = trace.tracks.sort("id")["what"].gather(events["track"]) == "host"
     is_one = (events["name"].is_in(wanted.implode()) & (events["kind"] == "annotation") & on_host).fill_null(

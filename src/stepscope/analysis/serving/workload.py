@@ -11,7 +11,7 @@ import polars as pl
 from stepscope.analysis.serving.names import CAPTURES, SGLANG, TENSORRT, VLLM, VLLM_NEW
 from stepscope.lazy import dataclass
 from stepscope.trace.graphs import graph_work
-from stepscope.trace.lookup import distinct
+from stepscope.trace.lookup import distinct, names_of
 from stepscope.trace.trace import Trace
 
 INFERENCE, TRAINING = "inference", "training"
@@ -42,7 +42,7 @@ class Workload:
 
 def workload(trace: Trace) -> Workload:
     """What kind of job the trace shows, and by what that is known."""
-    names = distinct(trace.events["name"]).cast(pl.String)
+    names = names_of(trace.events).cast(pl.String)
     tables = (_ENGINES, _ANNOTATED)
     found = (name for table in tables for name, pattern in table.items() if names.str.contains(pattern).any())
     engine = next(found, None)

@@ -23,7 +23,7 @@ from stepscope.native.host import lineage as codes
 from stepscope.registers.policy.findings import MAJORITY
 from stepscope.registers.policy.steps import EVEN_WORK, WORK_OF_BARE_PERIODS, WORK_OF_STEPS
 from stepscope.trace.frames import take_largest, take_median, take_smallest
-from stepscope.trace.lookup import distinct
+from stepscope.trace.lookup import names_of
 from stepscope.trace.trace import Trace
 
 # What a loop is never inside of: a forward pass, a compiled function, a graph's launch.
@@ -50,7 +50,7 @@ class Judge:
     def _compiling(self) -> pl.DataFrame:
         """start_ns, end_ns: when the host compiled; each span reaches as far as any before it."""
         events = self.trace.events
-        names = compiler_names(distinct(events["name"]))
+        names = compiler_names(names_of(events))
         if names.is_empty():
             return pl.DataFrame(schema={"start_ns": pl.Int64, "end_ns": pl.Int64})
         host = self.trace.tracks.filter(pl.col("what") == "host")["id"]
@@ -145,7 +145,7 @@ class Judge:
 
     @cached_property
     def _whole_passes(self) -> pl.Series:
-        names = distinct(self.trace.events["name"])
+        names = names_of(self.trace.events)
         text = names.cast(pl.String)
         found = self.trace.events.filter(pl.col("kind") == "annotation")
         # A marker that is no step any more never ended: a loop without step() is inside it.

@@ -6,7 +6,7 @@ import polars as pl
 
 from stepscope.lazy import dataclass
 from stepscope.trace.frames import take_largest
-from stepscope.trace.lookup import distinct
+from stepscope.trace.lookup import names_of
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
 
@@ -53,6 +53,6 @@ def _is_below_loader(trace: Trace, frames: pl.DataFrame) -> pl.Series:
 
 def _is_named(trace: Trace, pattern: str) -> pl.Series:
     """Of each event, whether its name matches; each name is looked at once."""
-    names = distinct(trace.events["name"])
+    names = names_of(trace.events)
     wanted = names.filter(names.cast(pl.String).str.contains(pattern))
     return trace.events["name"].is_in(wanted.implode()).fill_null(False)

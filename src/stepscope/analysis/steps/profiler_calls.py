@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right
 import polars as pl
 
 from stepscope.trace.judged_texts import contains
-from stepscope.trace.lookup import distinct
+from stepscope.trace.lookup import names_of
 from stepscope.trace.trace import Trace
 
 # Frames and calls that begin or end a recording; `profiler.step` between two steps is not among them.
@@ -22,7 +22,7 @@ _STARTS_OR_STOPS = (
 
 def profiler_calls(trace: Trace) -> pl.DataFrame:
     """start_ns, end_ns of the calls that start or stop the profiler, in time order; those inside another are left out."""
-    names = distinct(trace.events["name"])
+    names = names_of(trace.events)
     own = names.filter(contains(names.cast(pl.String), _STARTS_OR_STOPS))
     if own.is_empty():
         return pl.DataFrame(schema={"start_ns": pl.Int64, "end_ns": pl.Int64})

@@ -1,3 +1,4 @@
+from stepscope.native.json.gaps cimport Gaps
 from stepscope.native.json.numbers cimport Numbers
 from stepscope.native.json.values cimport Values
 from stepscope.native.strings cimport Strings
@@ -12,13 +13,15 @@ cdef class Arguments:
     cdef Strings keys
     cdef int[::1] key_slot
     cdef int[::1] key_kind
-    cdef int[::1] key_after  # which one followed it last
     cdef long long[::1] slot_value
     cdef long long[::1] slot_serial
     cdef long long serial
     # Arrays by what was read before them: their codes and one more, 0 for none.
     cdef unsigned int[::1] expected
     cdef Py_ssize_t before
+    # Gaps by the event's name and the known argument before them, in the same way.
+    cdef Gaps gaps
+    cdef unsigned int[::1] expected_gaps
     # The current event: how many slots were set, whether the JSON text holds more, and where it lies.
     cdef Py_ssize_t known
     cdef bint extra
@@ -39,7 +42,6 @@ cdef class Arguments:
     cdef int clear(self) noexcept nogil
     cdef Py_ssize_t read(self, Py_ssize_t p, unsigned int name) except? -9 nogil
     cdef bint keep(self, Py_ssize_t event, unsigned int category) except? -9 nogil
-    cdef Py_ssize_t _value_of(self, Py_ssize_t key, Py_ssize_t p) except? -9 nogil
     cdef Py_ssize_t _other(self, Py_ssize_t p) except? -9 nogil
     cdef Py_ssize_t _one(self, Py_ssize_t key, Py_ssize_t p) except? -9 nogil
     cdef Py_ssize_t _text(self, int slot, Py_ssize_t p) except? -9 nogil

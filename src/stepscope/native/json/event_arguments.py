@@ -9,6 +9,7 @@ from __future__ import annotations
 from array import array
 
 from stepscope.native.buffers import room
+from stepscope.native.json.gaps import CLOSING
 from stepscope.native.json.numbers import MISSING
 from stepscope.native.json.values import CLOSED, NEED
 
@@ -18,6 +19,7 @@ except ImportError:  # interpreted, and Cython is not installed
     from stepscope.native import shadow as cython
 
 if not cython.compiled:  # compiled, event_arguments.pxd imports them
+    from stepscope.native.json.gaps import Gaps
     from stepscope.native.json.numbers import Numbers
     from stepscope.native.json.values import Values
     from stepscope.native.strings import Strings
@@ -32,12 +34,13 @@ TRIPLE = 3  # an array of three integers, in this and the next two slots
 
 _NEED = cython.declare(cython.Py_ssize_t, NEED)
 _CLOSED = cython.declare(cython.Py_ssize_t, CLOSED)
+_CLOSING = cython.declare(cython.Py_ssize_t, CLOSING)
 _MISSING = cython.declare(cython.longlong, MISSING)
 _NULL = cython.declare(cython.ulonglong, int.from_bytes(b"null", "little"))
 _BILLIONTHS = cython.declare(cython.int, BILLIONTHS)
 _TEXT = cython.declare(cython.int, TEXT)
 _TRIPLE = cython.declare(cython.int, TRIPLE)
-_EXPECTED = cython.declare(cython.Py_ssize_t, (1 << 13) - 1)  # the last index of the table of expected arrays
+_EXPECTED = cython.declare(cython.Py_ssize_t, (1 << 13) - 1)  # the last index of both tables
 
 
 @cython.final
@@ -45,9 +48,10 @@ _EXPECTED = cython.declare(cython.Py_ssize_t, (1 << 13) - 1)  # the last index o
 class Arguments:
     """The known arguments of the current event, and the layouts they are written to."""
 
-    def __init__(self, values: Values, numbers: Numbers, strings: Strings, keys: Strings) -> None:
+    def __init__(self, values: Values, numbers: Numbers, strings: Strings, keys: Strings, gaps: Gaps) -> None:
         self.look_at(memoryview(b"\0"))
         self.values, self.numbers, self.strings, self.keys = values, numbers, strings, keys
+        self.gaps = gaps
         self.serial = 0
         self.before = 0
         self.clear()
@@ -61,10 +65,10 @@ class Arguments:
         """Know these arguments, each with its slot and how it is kept. Slots begin empty."""
         self.key_slot = room("i", len(keys))
         self.key_kind = room("i", len(keys))
-        self.key_after = room("i", len(keys))
         self.slot_value = room("q", slot_count)
         self.slot_serial = room("q", slot_count)
         self.expected = room("I", _EXPECTED + 1)
+        self.expected_gaps = room("I", _EXPECTED + 1)
         for text, slot, kind in keys:
             code = self.keys.code_of(text)
             self.key_slot[code] = slot
@@ -131,51 +135,50 @@ class Arguments:
     def read(self, p: cython.Py_ssize_t, name: cython.uint) -> cython.Py_ssize_t:
         """The args at `p`, of an event with this name if it is known yet. Returns the place after them."""
         begin: cython.Py_ssize_t = p
-        key: cython.Py_ssize_t
-        before: cython.Py_ssize_t = 0
-        begin_of_value: cython.Py_ssize_t
+        key: cython.Py_ssize_t = -1
+        at: cython.Py_ssize_t
+        gap: cython.Py_ssize_t
+        after: cython.Py_ssize_t
         if self.buf[p] != 123:
             return self._other(p)
         self.before = name
         p += 1
         while True:
-            p = self.values.space_and_commas(p)
-            key = self.key_after[before]
-            begin_of_value = self._value_of(key, p)
-            if begin_of_value >= 0:
-                p = begin_of_value
+            # Events of a name have the same members; what follows the last known one is what followed it before.
+            at = (cython.cast(cython.Py_ssize_t, name) * 31 + key + 1) & _EXPECTED
+            gap = cython.cast(cython.Py_ssize_t, self.expected_gaps[at]) - 1
+            after = self.gaps.texts.end_at(gap, p)
+            if after >= 0 and self.gaps.meaning[gap] == _CLOSING:
+                self.lo = begin
+                self.hi = after
+                return after
+            if after >= 0 and after < self.end and self.buf[after] > 32:
+                key = self.gaps.meaning[gap]
+                p = after
             else:
+                after = p
                 p = self.values.member(p)
+                if p == _CLOSED:
+                    self.expected_gaps[at] = cython.cast(
+                        cython.uint, self.gaps.take(after, self.values.hi, _CLOSING)
+                    )
+                    self.lo = begin
+                    self.hi = self.values.hi
+                    return self.hi
                 if p < 0:
-                    break
+                    return p
                 key = self.keys.find(self.values.lo, self.values.hi, -1)
+                if key >= 0:
+                    self.expected_gaps[at] = cython.cast(
+                        cython.uint, self.gaps.take(after, p, cython.cast(cython.int, key))
+                    )
             if key >= 0:
-                self.key_after[before] = cython.cast(cython.int, key)
-                before = key
                 p = self._one(key, p)
             else:
                 self.extra = True
                 p = self.values.skip(p)
             if p < 0:
                 return p
-        if p == _CLOSED:
-            self.lo = begin
-            self.hi = p = self.values.hi
-        return p
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.boundscheck(False)  # every index is below `end`, the length of the buffer
-    @cython.exceptval(-9)
-    def _value_of(self, key: cython.Py_ssize_t, p: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """The place of the value, if the member at `p` is the one with this key; or -1. Events of a kind have the same members."""
-        if p >= self.end or self.buf[p] != 34:
-            return -1
-        p = self.keys.end_at(key, p + 1)
-        if p < 0 or p + 1 >= self.end or self.buf[p] != 34 or self.buf[p + 1] != 58:
-            return -1
-        p = self.values.space(p + 2)
-        return p if p < self.end else -1
 
     @cython.cfunc
     @cython.nogil

@@ -7,6 +7,7 @@ Bytes by number: 34 `"`  125 `}`
 from __future__ import annotations
 
 from stepscope.native.buffers import room
+from stepscope.native.json.gaps import CLOSING
 from stepscope.native.json.numbers import MISSING
 from stepscope.native.json.values import CLOSED
 
@@ -18,6 +19,7 @@ except ImportError:  # interpreted, and Cython is not installed
 if not cython.compiled:  # compiled, event_reader.pxd imports them
     from stepscope.native.json.event_arguments import Arguments
     from stepscope.native.json.event_rows import Rows
+    from stepscope.native.json.gaps import Gaps
     from stepscope.native.json.numbers import Numbers
     from stepscope.native.json.values import Values
     from stepscope.native.strings import Strings
@@ -27,6 +29,7 @@ COMPILED = bool(cython.compiled)
 TEXT_ID = -(1 << 62)  # ids that are strings: this plus the string's code
 
 _CLOSED = cython.declare(cython.Py_ssize_t, CLOSED)
+_CLOSING = cython.declare(cython.int, CLOSING)
 _MISSING = cython.declare(cython.longlong, MISSING)
 _NO_CODE = cython.declare(cython.Py_ssize_t, 0xFFFFFFFF)
 _TEXT_ID = cython.declare(cython.longlong, TEXT_ID)
@@ -50,6 +53,20 @@ _CAT = cython.declare(cython.ulonglong, _packed(b"cat"))
 _ID2 = cython.declare(cython.ulonglong, _packed(b"id2"))
 _NAME = cython.declare(cython.ulonglong, _packed(b"name"))
 _ARGS = cython.declare(cython.ulonglong, _packed(b"args"))
+# The same keys by number; 0 is none of them.
+_IS_NAME = cython.declare(cython.int, 1)
+_IS_CAT = cython.declare(cython.int, 2)
+_IS_PH = cython.declare(cython.int, 3)
+_IS_TS = cython.declare(cython.int, 4)
+_IS_DUR = cython.declare(cython.int, 5)
+_IS_ARGS = cython.declare(cython.int, 6)
+_IS_PID = cython.declare(cython.int, 7)
+_IS_TID = cython.declare(cython.int, 8)
+_IS_ID = cython.declare(cython.int, 9)
+_IS_ID2 = cython.declare(cython.int, 10)
+_IS_BP = cython.declare(cython.int, 11)
+_IS_S = cython.declare(cython.int, 12)
+_KEYS = cython.declare(cython.int, 13)
 
 
 @cython.final
@@ -58,11 +75,20 @@ class EventReader:
     """Reads events into rows."""
 
     def __init__(
-        self, values: Values, numbers: Numbers, strings: Strings, arguments: Arguments, rows: Rows
+        self,
+        values: Values,
+        numbers: Numbers,
+        strings: Strings,
+        arguments: Arguments,
+        rows: Rows,
+        gaps: Gaps,
     ) -> None:
         self.values, self.numbers, self.strings = values, numbers, strings
         self.arguments, self.rows = arguments, rows
-        self.last_category = self.last_name = 0
+        self.gaps = gaps
+        self.plain_category = -1
+        self.last_name = 0
+        self.expected_gaps = room("I", _KEYS * 8)
         self.expected = room("I", _EXPECTED + 1)
         self.look_at(memoryview(b"\0"))
 
@@ -104,63 +130,134 @@ class EventReader:
     @cython.nogil
     @cython.exceptval(-9)
     def _members(self, p: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """All members of an event, each expected to follow what it followed in the last event of its phase."""
+        lo: cython.Py_ssize_t = -1
+        at: cython.Py_ssize_t
+        gap: cython.Py_ssize_t
+        after: cython.Py_ssize_t
+        key: cython.int = 0
         while True:
-            p = self.values.member(p)
-            if p < 0:
-                break
+            at = key * 8 + (self.rows.event.phase & 7)
+            gap = cython.cast(cython.Py_ssize_t, self.expected_gaps[at]) - 1
+            after = self.gaps.texts.end_at(gap, p)
+            key = self.gaps.meaning[gap] if after >= 0 else 0
+            if key == _CLOSING:
+                self.rows.finish()
+                return after
+            if key > 0 and after < self.end and self.buf[after] > 32:
+                p = after
+            else:
+                after = p
+                p = self.values.member(p)
+                if p == _CLOSED:
+                    self.expected_gaps[at] = cython.cast(
+                        cython.uint, self.gaps.take(after, self.values.hi, _CLOSING)
+                    )
+                    after = self.values.hi
+                    self.rows.finish()
+                    return after
+                if p < 0:
+                    return p
+                lo = self.values.lo
+                key = self._key(self.values.packed(lo, self.values.hi))
+                if key > 0:
+                    self.expected_gaps[at] = cython.cast(cython.uint, self.gaps.take(after, p, key))
             self.rows.event.members += 1
-            p = self._member(self.values.lo, self.values.hi, p)
+            p = self._value(key, p) if key > 0 else self._unknown(lo, p)
             if p < 0:
                 return p
-        if p == _CLOSED:
-            self.rows.finish()
-            return self.values.hi
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-9)
+    def _key(self, key: cython.ulonglong) -> cython.int:
+        """The number of a key that has a column, or nearly: see `_value`; 0 for others."""
+        if key == _NAME:
+            return _IS_NAME
+        if key == _CAT:
+            return _IS_CAT
+        if key == _PH:
+            return _IS_PH
+        if key == _TS:
+            return _IS_TS
+        if key == _DUR:
+            return _IS_DUR
+        if key == _ARGS:
+            return _IS_ARGS
+        if key == _PID:
+            return _IS_PID
+        if key == _TID:
+            return _IS_TID
+        if key == _ID:
+            return _IS_ID
+        if key == _ID2:
+            return _IS_ID2
+        if key == _BP:
+            return _IS_BP
+        return _IS_S if key == _S else 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-9)
+    def _value(self, key: cython.int, p: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """The value, at `p`, of the member with this key."""
+        if key == _IS_NAME:
+            p = self._name(p)
+        elif key == _IS_CAT:
+            p = self._category(p)
+        elif key == _IS_PH:
+            p = self._phase(p)
+        elif key == _IS_TS:
+            p = self._start(p)
+        elif key == _IS_DUR:
+            p = self._duration(p)
+        elif key == _IS_ARGS:
+            p = self.arguments.read(p, self.rows.event.name)
+        elif key == _IS_PID:
+            p = self._identity(p)
+            self.rows.event.pid = self.numbers.value
+        elif key == _IS_TID:
+            p = self._identity(p)
+            self.rows.event.tid = self.numbers.value
+        elif key == _IS_ID:
+            p = self._identity(p)
+            self.rows.event.id = self.numbers.value
+        elif key == _IS_ID2:
+            p = self.values.text(p)
+            if not self.values.is_null:
+                self.rows.event.id = _TEXT_ID + self._code(p, -1)
+        elif key == _IS_BP:
+            p = self.values.text(p)
+            self.rows.event.binds_enclosing = not self.values.is_null
+        else:  # how far an instant is drawn
+            p = self.values.skip(p)
         return p
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-9)
-    def _member(
-        self, lo: cython.Py_ssize_t, hi: cython.Py_ssize_t, p: cython.Py_ssize_t
-    ) -> cython.Py_ssize_t:
-        """The value, at `p`, of the member named by [lo, hi)."""
-        key: cython.ulonglong = self.values.packed(lo, hi)
-        if key == _NAME:
-            p = self._name(p)
-        elif key == _CAT:
-            p = self.values.text(p)
-            self.rows.event.category = self.last_category = cython.cast(
-                cython.uint, self._code(p, self.last_category)
-            )
-        elif key == _PH:
-            p = self._phase(p)
-        elif key == _TS:
-            p = self._start(p)
-        elif key == _DUR:
-            p = self._duration(p)
-        elif key == _ARGS:
-            p = self.arguments.read(p, self.rows.event.name)
-        elif key == _PID:
-            p = self._identity(p)
-            self.rows.event.pid = self.numbers.value
-        elif key == _TID:
-            p = self._identity(p)
-            self.rows.event.tid = self.numbers.value
-        elif key == _ID:
-            p = self._identity(p)
-            self.rows.event.id = self.numbers.value
-        elif key == _ID2:
-            p = self.values.text(p)
-            if not self.values.is_null:
-                self.rows.event.id = _TEXT_ID + self._code(p, -1)
-        elif key == _BP:
-            p = self.values.text(p)
-            self.rows.event.binds_enclosing = not self.values.is_null
-        elif key == _S:  # how far an instant is drawn
-            p = self.values.skip(p)
-        else:
-            p = self._unknown(lo, p)
-        return p
+    def _end_of(self, code: cython.Py_ssize_t, p: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """The place after the string at `p`, if it is the one of this code and a comma follows it at once; or -1."""
+        end: cython.Py_ssize_t = self.strings.end_at(code, p + 1) if self.buf[p] == 34 else -1
+        if end >= 0 and end + 1 < self.end and self.buf[end] == 34 and self.buf[end + 1] == 44:
+            return end + 1
+        return -1
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-9)
+    def _category(self, p: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """The category at `p`. Often it is that of the event before."""
+        end: cython.Py_ssize_t = self._end_of(self.plain_category, p)
+        repaired: cython.Py_ssize_t = self.values.repaired
+        if end >= 0:
+            self.rows.event.category = cython.cast(cython.uint, self.plain_category)
+            return end
+        end = self.values.text(p)
+        self.rows.event.category = cython.cast(cython.uint, self._code(end, -1))
+        if end >= 0 and self.buf[p] == 34 and self.values.repaired == repaired:
+            self.plain_category = self.rows.event.category
+        return end
 
     @cython.cfunc
     @cython.nogil
@@ -170,14 +267,11 @@ class EventReader:
         at: cython.Py_ssize_t = self.last_name & _EXPECTED
         repaired: cython.Py_ssize_t = self.values.repaired
         code: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, self.expected[at]) - 1
-        is_string: cython.bint = self.buf[p] == 34
-        end: cython.Py_ssize_t = self.strings.end_at(code, p + 1) if is_string else -1
-        if end >= 0 and end + 1 < self.end and self.buf[end] == 34 and self.buf[end + 1] == 44:
-            end += 1
-        else:
+        end: cython.Py_ssize_t = self._end_of(code, p)
+        if end < 0:
             end = self.values.text(p)
             code = self._code(end, -1)
-            if is_string and end >= 0 and self.values.repaired == repaired:
+            if end >= 0 and self.buf[p] == 34 and self.values.repaired == repaired:
                 self.expected[at] = cython.cast(cython.uint, code + 1)
         self.rows.event.name = cython.cast(cython.uint, code)
         self.last_name = code
@@ -199,6 +293,10 @@ class EventReader:
     def _phase(self, p: cython.Py_ssize_t) -> cython.Py_ssize_t:
         if self.buf[p] != 34:
             return self.values.skip(p)
+        if p + 3 < self.end and self.buf[p + 2] == 34 and self.buf[p + 3] == 44:
+            if self.buf[p + 1] != 34 and self.buf[p + 1] != 92:
+                self.rows.event.phase = self.buf[p + 1]
+                return p + 3
         p = self.values.string(p + 1)
         if p >= 0:
             self.rows.event.phase = self.buf[self.values.lo] if self.values.hi > self.values.lo else 0

@@ -27,6 +27,7 @@ if not cython.compiled:  # compiled, events.pxd imports them
     from stepscope.native.json.event_arguments import Arguments
     from stepscope.native.json.event_reader import EventReader
     from stepscope.native.json.event_rows import Rows
+    from stepscope.native.json.gaps import Gaps
     from stepscope.native.json.numbers import Numbers
     from stepscope.native.json.values import Values
     from stepscope.native.strings import Strings
@@ -78,6 +79,8 @@ class Scanner:
     numbers: Numbers
     strings: Strings
     keys: Strings
+    gaps: Gaps
+    argument_gaps: Gaps
     arguments: Arguments
     rows: Rows
     reader: EventReader
@@ -120,11 +123,15 @@ class Scanner:
         self.numbers = Numbers(self.values)
         self.strings = Strings(seed)
         self.keys = Strings(seed)
-        self.arguments = Arguments(self.values, self.numbers, self.strings, self.keys)
+        self.gaps = Gaps(seed)
+        self.argument_gaps = Gaps(seed)
+        self.arguments = Arguments(self.values, self.numbers, self.strings, self.keys, self.argument_gaps)
         self.arguments.take_keys(keys, slot_count)
         self.arguments.take_layouts(categories, layouts, trigger, fallback, room)
         self.rows = Rows(self.arguments, seed, room)
-        self.reader = EventReader(self.values, self.numbers, self.strings, self.arguments, self.rows)
+        self.reader = EventReader(
+            self.values, self.numbers, self.strings, self.arguments, self.rows, self.gaps
+        )
         self.pos = self.end = self.stop = self.reads = 0
         self.is_lost = self.in_events = self.in_document = self.top_is_array = False
         self.key_lo = self.key_hi = self.value_lo = self.value_hi = 0
@@ -146,6 +153,8 @@ class Scanner:
             self.numbers,
             self.strings,
             self.keys,
+            self.gaps,
+            self.argument_gaps,
             self.arguments,
             self.rows,
             self.reader,

@@ -18,6 +18,8 @@ cdef class Numbers:
     cdef Py_ssize_t integer(self, Py_ssize_t p) except? -9 nogil
     cdef Py_ssize_t scaled(self, Py_ssize_t p, int power) except? -9 nogil
     cdef Py_ssize_t _plain(self, Py_ssize_t p, int power) noexcept nogil
+    cdef unsigned long long _word(self, Py_ssize_t p) noexcept nogil
+    cdef unsigned long long _eight(self, unsigned long long w) noexcept nogil
     cdef int _signed(self) noexcept nogil
     cdef int _scale(self, int power) except? -9 nogil
     cdef Py_ssize_t _number(self, Py_ssize_t p) noexcept nogil

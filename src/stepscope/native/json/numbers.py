@@ -6,6 +6,7 @@ Bytes by number: 34 `"`  43 `+`  44 `,`  45 `-`  46 `.`  48 `0`  57 `9`  93 `]` 
 
 from __future__ import annotations
 
+import sys
 from array import array
 
 from stepscope.native.json.values import NEED
@@ -17,6 +18,9 @@ except ImportError:  # interpreted, and Cython is not installed
 
 if not cython.compiled:  # compiled, json_numbers.pxd imports it
     from stepscope.native.json.values import Values
+
+if cython.compiled:
+    from cython.cimports.libc.string import memcpy
 
 COMPILED = bool(cython.compiled)
 
@@ -32,6 +36,19 @@ _FARTHEST = cython.declare(cython.ulonglong, 4 * 10**18)
 _PLAIN = cython.declare(
     cython.Py_ssize_t, 18
 )  # digits and a point that a signed number holds, whatever they are
+# Eight digits at once, the first lowest: what makes a digit of a byte; one, and the highest bit, of each; what is above 9.
+_DIGITS_AT_ONCE = cython.declare(cython.Py_ssize_t, 8 if sys.byteorder == "little" else 1 << 62)
+_ZEROS = cython.declare(cython.ulonglong, 0x3030303030303030)
+_ONES = cython.declare(cython.ulonglong, 0x0101010101010101)
+_HIGHEST = cython.declare(cython.ulonglong, 0x8080808080808080)
+_ABOVE_NINE = cython.declare(cython.ulonglong, 0x7676767676767676)
+# Digits, pairs and fours of them: which bits they have, and what joins two of them.
+_SINGLE = cython.declare(cython.ulonglong, 0x0F0F0F0F0F0F0F0F)
+_PAIRS = cython.declare(cython.ulonglong, 0x00FF00FF00FF00FF)
+_FOURS = cython.declare(cython.ulonglong, 0x0000FFFF0000FFFF)
+_TENS = cython.declare(cython.ulonglong, 10 * 2**8 + 1)
+_HUNDREDS = cython.declare(cython.ulonglong, 100 * 2**16 + 1)
+_MYRIADS = cython.declare(cython.ulonglong, 10_000 * 2**32 + 1)
 _TRUE = cython.declare(cython.ulonglong, int.from_bytes(b"true", "little"))
 _FALSE = cython.declare(cython.ulonglong, int.from_bytes(b"false", "little"))
 _MOST_POWER = cython.declare(cython.Py_ssize_t, 1 << 32)
@@ -117,6 +134,25 @@ class Numbers:
         begin: cython.Py_ssize_t = p
         point: cython.Py_ssize_t = -1
         d: cython.int
+        w: cython.ulonglong
+        x: cython.ulonglong
+        n: cython.Py_ssize_t = _DIGITS_AT_ONCE
+        while p + _DIGITS_AT_ONCE <= self.end:
+            w = self._word(p) ^ _ZEROS
+            x = (((w & ~_HIGHEST) + _ABOVE_NINE) | w) & _HIGHEST
+            if x != 0:  # where the first byte that is no digit is
+                n = cython.cast(cython.Py_ssize_t, (((x - 1) & _ONES) * _ONES & _ALL_BITS) >> 56) - 1
+            if n > 0:
+                m = m * self.powers[n] + self._eight((w << (64 - 8 * n)) & _ALL_BITS)
+                p += n
+            if p - begin > _PLAIN:
+                return -1
+            if x != 0:
+                if point >= 0 or p == begin or self.buf[p] != 46:
+                    break
+                point = p
+                p += 1
+                n = _DIGITS_AT_ONCE
         while p < self.end:
             d = cython.cast(cython.int, self.buf[p]) - 48
             if d >= 0 and d <= 9:
@@ -141,6 +177,30 @@ class Numbers:
         self.value = cython.cast(cython.longlong, m)
         self.fraction = 0
         return p
+
+    @cython.cfunc
+    @cython.inline
+    @cython.nogil
+    @cython.boundscheck(False)  # p + 8 is inside the buffer
+    @cython.exceptval(check=False)
+    def _word(self, p: cython.Py_ssize_t) -> cython.ulonglong:
+        """Eight bytes from `p` on as one number, the first lowest."""
+        w: cython.ulonglong = 0
+        if cython.compiled:
+            memcpy(cython.address(w), cython.address(self.buf[p]), 8)
+        else:
+            w = int.from_bytes(self.buf[p : p + 8], "little")
+        return w
+
+    @cython.cfunc
+    @cython.inline
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _eight(self, w: cython.ulonglong) -> cython.ulonglong:
+        """The number of eight digits, each in a byte, the first lowest."""
+        w = ((w & _SINGLE) * _TENS & _ALL_BITS) >> 8
+        w = ((w & _PAIRS) * _HUNDREDS & _ALL_BITS) >> 16
+        return ((w & _FOURS) * _MYRIADS & _ALL_BITS) >> 32
 
     @cython.cfunc
     @cython.nogil

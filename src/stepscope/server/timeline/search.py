@@ -13,7 +13,7 @@ from stepscope.server.timeline.arguments import events_with
 from stepscope.server.timeline.query import LONGEST_NS, Argument, Wanted, read_query
 from stepscope.server.timeline.view import View, view_at
 from stepscope.trace.frames import take_largest, take_smallest
-from stepscope.trace.lookup import distinct
+from stepscope.trace.lookup import distinct, names_of
 from stepscope.trace.trace import Trace
 
 BINS = 512
@@ -142,7 +142,7 @@ def _events_with(view: View, argument: Argument, wait: bool) -> pl.Series:
 
 def _wanted_codes(trace: Trace, pattern: str) -> pl.Series | None:
     """By the code of each name, whether it matches; None where none does."""
-    known = distinct(trace.events["name"])
+    known = names_of(trace.events)
     wanted = known.filter(matches(known.cast(pl.String), pattern)).to_physical()
     if wanted.is_empty():
         return None

@@ -11,7 +11,7 @@ from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.host.functions import Calls
 from stepscope.registers.policy.findings import WORTH_SHOWING
-from stepscope.trace.lookup import distinct
+from stepscope.trace.lookup import names_of
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
 
@@ -49,7 +49,7 @@ def callbacks(trace: Trace) -> Calls | None:
 
 
 def _named(events: pl.DataFrame, pattern: str) -> pl.Series:
-    names = distinct(events["name"])
+    names = names_of(events)
     wanted = names.filter(names.cast(pl.String).str.contains(pattern))
     host = events["kind"].is_in(["python", "span", "op"])
     return (events["name"].is_in(wanted.implode()) & host).fill_null(False)

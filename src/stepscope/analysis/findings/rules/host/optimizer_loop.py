@@ -18,7 +18,7 @@ from stepscope.registers.policy.findings import (
     OPTIMIZER_KERNELS,
     WORTH_A_FINDING,
 )
-from stepscope.trace.lookup import are_named
+from stepscope.trace.lookup import events_named
 from stepscope.trace.scopes import ancestors
 
 
@@ -64,7 +64,7 @@ def in_optimizer(events: pl.DataFrame) -> pl.Series:
 
 def is_step_of_optimizer(events: pl.DataFrame) -> pl.Series:
     """Which events are steps of an optimizer; clearing gradients is none."""
-    clears = are_named(events["name"], lambda names: names.str.contains("zero_grad", literal=True))
+    clears = events_named(events, lambda names: names.str.contains("zero_grad", literal=True))
     return (events["role"] == "optimizer").fill_null(False) & ~clears
 
 

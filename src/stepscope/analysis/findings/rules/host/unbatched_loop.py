@@ -26,7 +26,7 @@ from stepscope.registers.policy.findings import (
     OPS_READ_WITH_A_WAIT,
     TOP_NAMES,
 )
-from stepscope.trace.lookup import are_named, distinct, rows_by_event
+from stepscope.trace.lookup import events_named, names_of, rows_by_event
 
 _COMPILES = (
     "jax",
@@ -74,7 +74,7 @@ def held_up(case: Case, mine: pl.Series) -> pl.DataFrame:
 def reading(case: Case, loops: Loops) -> set[int]:
     """The frames of loops that read a value of the device in most turns, and launch hardly more than what makes it."""
     events = case.trace.events
-    names = distinct(events["name"])
+    names = names_of(events)
     wanted = names.filter(names.cast(pl.String).is_in(_READS))
     ends = events["name"].is_in(wanted.implode()) & events["step"].is_not_null()
     reads = (
@@ -122,7 +122,7 @@ def batched(case: Case, loops: Loops) -> Change:
 def _is_recurrent(case: Case, loops: Loops) -> bool:
     """Whether a loop runs cells of a recurrent network, each of which needs the one before."""
     events = case.trace.events
-    cells = are_named(events["name"], lambda known: known.str.contains(_CELLS))
+    cells = events_named(events, lambda known: known.str.contains(_CELLS))
     return bool((cells & loops.loop_of.is_not_null()).any())
 
 

@@ -30,7 +30,7 @@ from stepscope.registers.policy.findings import (
     SCORES_LENGTH,
     WORTH_A_FINDING,
 )
-from stepscope.trace.lookup import are_named, distinct
+from stepscope.trace.lookup import are_named, distinct, events_named
 from stepscope.trace.schema import Text
 from stepscope.trace.scopes import ancestors
 
@@ -73,7 +73,7 @@ def _dispatched_once(case: Case, scores: pl.DataFrame, change: Change) -> Change
     """
     events = case.trace.events
     products, others = (scores.filter(each)["event"] for each in (pl.col("product"), ~pl.col("product")))
-    nodes = are_named(events["name"], lambda names: names.str.contains(_NODE))
+    nodes = events_named(events, lambda names: names.str.contains(_NODE))
     around = ancestors(events, nodes)
     of_products, of_others = (around.gather(each).drop_nulls().unique() for each in (products, others))
     kept = of_products.implode()

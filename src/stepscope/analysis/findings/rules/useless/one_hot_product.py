@@ -16,7 +16,7 @@ from stepscope.analysis.xla.one_hot import one_hot_work
 from stepscope.analysis.xla.ops import programs_that_ran
 from stepscope.registers.calibration.kernels import LOOKUP_BEST, LOOKUP_WORST, PARAMETER_BYTES
 from stepscope.registers.policy.useless_work import LOOKED_UP_LEAST, LOOKED_UP_MOST, ONE_HOT_CLASSES_LEAST
-from stepscope.trace.lookup import distinct
+from stepscope.trace.lookup import names_of
 from stepscope.trace.scopes import ancestors
 
 _ONE_HOT = "aten::one_hot"
@@ -118,7 +118,7 @@ def _one_hot(case: Case) -> pl.DataFrame:
 def _is_named(case: Case, pattern: str) -> pl.Series:
     """Which events are ops of such a name."""
     events = case.trace.events
-    names = distinct(events["name"])
+    names = names_of(events)
     wanted = names.filter(names.cast(pl.String).str.contains(pattern))
     return (events["name"].is_in(wanted.implode()) & (events["kind"] == "op")).fill_null(False)
 

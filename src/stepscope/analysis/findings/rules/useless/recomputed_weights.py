@@ -11,7 +11,7 @@ from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.serving.workload import INFERENCE
 from stepscope.registers.policy.findings import WORTH_A_FINDING
-from stepscope.trace.lookup import are_named
+from stepscope.trace.lookup import events_named
 from stepscope.trace.scopes import ancestors
 
 _COMPUTES_WEIGHTS = (
@@ -25,9 +25,7 @@ def find(case: Case) -> Finding | None:
     if case.workload != INFERENCE or case.trace.info.framework != "pytorch":
         return None
     events = case.trace.events
-    roots = events.filter(are_named(events["name"], lambda names: names.str.contains(_COMPUTES_WEIGHTS)))[
-        "id"
-    ]
+    roots = events.filter(events_named(events, lambda names: names.str.contains(_COMPUTES_WEIGHTS)))["id"]
     if roots.is_empty():
         return None
     inside = at_or_below(events, roots)
