@@ -13,6 +13,7 @@ from stepscope.trace.frames import take_median
 
 _PLACE = ("stage", "step", "name", "group_size", "nth")
 _SEGMENT = ("stage", "step", "segment")
+_OF_CALLS = ("row", "rank", "stage", "step", "name", "group_size", "group_ranks", "bytes", "meeting", "ns")
 
 
 @dataclass(frozen=True)
@@ -44,9 +45,7 @@ def uneven_batches(model: JobModel) -> UnevenBatches | None:
 
 def _sized(model: JobModel) -> pl.DataFrame:
     """Calls with the mean size of those in the same place of peers; exchanges of tokens are a matter of experts."""
-    calls = model.nodes.with_row_index("row").filter(
-        pl.col("name").is_not_null(), pl.col("name") != "all_to_all", pl.col("bytes") > 0
-    )
+    calls = model.calls.select(_OF_CALLS).filter(pl.col("name") != "all_to_all", pl.col("bytes") > 0)
     calls = calls.with_columns(
         nth=pl.int_range(pl.len()).over("rank", "step", "name", "group_size", "group_ranks")
     )

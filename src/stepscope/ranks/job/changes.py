@@ -123,7 +123,7 @@ def with_even_experts(model: JobModel) -> Change:
 
 def _even_exchanges(model: JobModel) -> Change:
     """An exchange takes as long as its busiest member; `bytes` are the larger of what it sends and gets, so the least are even shares."""
-    calls = model.nodes.with_row_index("row").filter(
+    calls = model.calls.filter(
         pl.col("name") == "all_to_all", pl.col("meeting").is_not_null(), pl.col("bytes") > 0
     )
     share = pl.col("bytes").min().over("meeting") / pl.col("bytes").max().over("meeting")
@@ -132,9 +132,7 @@ def _even_exchanges(model: JobModel) -> Change:
 
 def expert_work(model: JobModel) -> pl.DataFrame:
     """The work that begins after one all-to-all of a rank and ends at its next one, with the group that exchanges."""
-    calls = model.nodes.filter(pl.col("name").is_not_null()).with_columns(
-        turn=pl.int_range(1, pl.len() + 1).over("rank", "step").cast(pl.Int32)
-    )
+    calls = model.calls.with_columns(turn=pl.int_range(1, pl.len() + 1).over("rank", "step").cast(pl.Int32))
     following = pl.col("name").shift(-1).over("rank", "step")
     exchanged = calls.filter((pl.col("name") == "all_to_all") & (following == "all_to_all"))
     between = exchanged.select("rank", "step", "group_ranks", "turn")

@@ -11,6 +11,7 @@ from stepscope.registers.policy.job import FEWEST_LINKS, RANKS_OF_A_NODE, SLOWER
 from stepscope.trace.frames import take_median
 
 _ALIKE = ("name", "group_size", "size", "apart")
+_OF_CALLS = ("row", "rank", "name", "group_size", "group_ranks", "bytes", "meeting", "ns")
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class SlowLinks:
 
 def slow_links(model: JobModel) -> SlowLinks | None:
     """The groups that are slow, if any are; `bytes` within a factor of two are taken to be as large."""
-    calls = model.nodes.with_row_index("row").filter(pl.col("meeting").is_not_null() & (pl.col("bytes") > 0))
+    calls = model.calls.select(_OF_CALLS).filter(pl.col("meeting").is_not_null() & (pl.col("bytes") > 0))
     who = _members(calls, list(model.roles.stage))
     size = pl.col("bytes").log(2).round().cast(pl.Int32)
     calls = calls.with_columns(who=who, size=size, per_byte=pl.col("ns") / pl.col("bytes"))

@@ -15,7 +15,7 @@ from stepscope.ranks.job.course import TIMES, Course
 from stepscope.ranks.job.gathered import Gathered, PackedCourse, gather
 from stepscope.ranks.job.graph import JobGraph
 from stepscope.ranks.job.roles import Roles, roles_of, with_partners
-from stepscope.registers.policy.job import JOB_REPLAY_ERROR, STANDS_STILL
+from stepscope.registers.policy.job import COURSES_AT_ONCE, JOB_REPLAY_ERROR, STANDS_STILL
 
 NODES = {
     "rank": pl.Int32,
@@ -33,6 +33,8 @@ NODES = {
 }
 _PAIRED = ("send", "recv", "send_recv")
 _OF_WORK = ("rank", "stage", "step", *TIMES, "ns")
+_OF_SEGMENTS = ("rank", "stage", "step", "name", "group_size", "group_ranks", "waits")
+_ROLE = ("stage", "name", "group_size", "often")
 # What meetings and nodes want of a call.
 _OF_CALLS = (
     *KEY, "rank", "name", "group_size", "group_ranks", "peer", "bytes", "step", "launched_in", "dur_ns", "stream"
@@ -54,6 +56,15 @@ class JobModel:
         """All work and all calls."""
         return self.graph.nodes
 
+    @property
+    def calls(self) -> pl.DataFrame:
+        """The calls with their row in the graph; not a copy, as a filter's would be."""
+        return self.nodes.with_row_index("row").slice(self._work_count)
+
+    @property
+    def _work_count(self) -> int:
+        return self.nodes["name"].null_count()
+
     @cached_property
     def base(self) -> pl.DataFrame:
         """step, ns: the steps replayed as recorded."""
@@ -67,9 +78,10 @@ class JobModel:
         not the same on all ranks. It counts those that are still to come, for a step may begin with the last call of the one before.
         Where ranks of a stage differ even so, a step is one segment, which is not compared with parts of other steps.
         """
-        work = self.nodes.lazy().with_row_index("row").filter(pl.col("name").is_null())
-        rows = work.select("row", *_OF_WORK, turn="segment").collect()
-        return rows.with_columns(_segments(rows.select("rank", "stage", "step", "turn"), self.nodes))
+        rows = (
+            self.nodes.with_row_index("row").head(self._work_count).select("row", *_OF_WORK, turn="segment")
+        )
+        return rows.with_columns(_segments(rows.select("rank", "stage", "step", "turn"), self.calls))
 
     @property
     def is_faithful(self) -> bool:
@@ -110,31 +122,55 @@ def job_model(courses: Sequence[Course | PackedCourse], leaders: Leaders | None 
     return JobModel(JobGraph(nodes, _edges(job)), roles, job.hosts, job.step_ns, did)
 
 
-def _segments(work: pl.DataFrame, nodes: pl.DataFrame) -> pl.Series:
-    """The segment of each row of work; on a narrow table, for there are as many rows as calls of all ranks."""
-    rows = work.join(_counted(nodes), on=["rank", "step", "turn"], how="left", maintain_order="left")
-    counted = pl.col("segment").fill_null(0)
-    rows = rows.select("rank", "stage", "step", segment=counted.max().over("rank", "step") - counted)
+def _segments(work: pl.DataFrame, calls: pl.DataFrame) -> pl.Series:
+    """The segment of each row of work; some ranks at a time, for there are as many rows as calls of all ranks."""
+    batches = _in_batches(work, calls.select(_OF_SEGMENTS))
+    # Calls of one role are known by their operation and size of group, and by how many there are in a step.
+    counts = [_often(mine).group_by(_ROLE).agg(pl.col("waits").sum(), calls=pl.len()) for _, mine in batches]
+    sums = pl.concat(counts).group_by(_ROLE).agg(pl.col("waits").sum(), pl.col("calls").sum())
+    stops = sums.select(*_ROLE, stops=(pl.col("waits") / pl.col("calls") >= STANDS_STILL).cast(pl.Int32))
+    rows = pl.concat(_divided(mine, _counted(made, stops)) for mine, made in batches)
     per_rank = rows.group_by("stage", "step", "rank").agg(last=pl.col("segment").max())
     uneven = per_rank.group_by("stage", "step").agg(uneven=pl.col("last").n_unique() > 1)
-    marked = rows.join(uneven, on=["stage", "step"], how="left", maintain_order="left")
+    marked = rows.drop("rank").join(uneven, on=["stage", "step"], how="left", maintain_order="left")
     # A step that is not divided has a segment of its own: it is no peer of the parts of others.
     segment = pl.when("uneven").then(-1).otherwise("segment").cast(pl.Int32)
     return marked.select(segment=segment).to_series()
 
 
-def _counted(nodes: pl.DataFrame) -> pl.DataFrame:
+def _in_batches(work: pl.DataFrame, calls: pl.DataFrame) -> list[tuple[pl.DataFrame, pl.DataFrame]]:
+    """The work and the calls of some ranks each; both have one rank after the other, in the same order."""
+    counts = work.group_by("rank", maintain_order=True).len("work")
+    counts = counts.join(calls.group_by("rank").len("calls"), on="rank", how="left", maintain_order="left")
+    counts = counts.select(pl.col("work", "calls").fill_null(0).cast(pl.Int64))
+    batches, first_work, first_call = [], 0, 0
+    for at in range(0, len(counts), COURSES_AT_ONCE):
+        works, made = counts.slice(at, COURSES_AT_ONCE).sum().row(0)
+        batches.append((work.slice(first_work, works), calls.slice(first_call, made)))
+        first_work, first_call = first_work + works, first_call + made
+    return batches
+
+
+def _divided(work: pl.DataFrame, counted: pl.DataFrame) -> pl.DataFrame:
+    """rank, stage, step, segment."""
+    rows = work.join(counted, on=["rank", "step", "turn"], how="left", maintain_order="left")
+    segment = pl.col("segment").fill_null(0)
+    return rows.select("rank", "stage", "step", segment=segment.max().over("rank", "step") - segment)
+
+
+def _often(calls: pl.DataFrame) -> pl.DataFrame:
+    return calls.with_columns(often=pl.len().over("rank", "step", "name", "group_size", "group_ranks"))
+
+
+def _counted(calls: pl.DataFrame, stops: pl.DataFrame) -> pl.DataFrame:
     """rank, step, turn, segment: of the first calls of a step, how many are such as ranks stand still for."""
-    wanted = ("rank", "stage", "step", "name", "group_size", "group_ranks", "waits")
-    calls = nodes.lazy().filter(pl.col("name").is_not_null()).select(wanted).collect()
-    calls = calls.with_columns(
+    rows = _often(calls).join(stops, on=_ROLE, how="left", nulls_equal=True, maintain_order="left")
+    return rows.select(
+        "rank",
+        "step",
         turn=pl.int_range(1, pl.len() + 1).over("rank", "step").cast(pl.Int32),
-        often=pl.len().over("rank", "step", "name", "group_size", "group_ranks"),
+        segment=pl.col("stops").cum_sum().over("rank", "step"),
     )
-    # Calls of one role are known by their operation and size of group, and by how many there are in a step.
-    share = pl.col("waits").mean().over("stage", "name", "group_size", "often")
-    calls = calls.with_columns(stops=(share >= STANDS_STILL).cast(pl.Int32))
-    return calls.select("rank", "step", "turn", segment=pl.col("stops").cum_sum().over("rank", "step"))
 
 
 def _of_work(work: pl.DataFrame) -> pl.DataFrame:
