@@ -13,7 +13,7 @@ from stepscope.trace.frames import take_median
 
 _PLACE = ("stage", "step", "name", "group_size", "nth")
 _SEGMENT = ("stage", "step", "segment")
-_OF_CALLS = ("row", "rank", "stage", "step", "name", "group_size", "group_ranks", "bytes", "meeting", "ns")
+_OF_CALLS = ("row", "rank", "stage", "step", "name", "group_size", "ranks_of", "bytes", "meeting", "ns")
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def _sized(model: JobModel) -> pl.DataFrame:
     """Calls with the mean size of those in the same place of peers; exchanges of tokens are a matter of experts."""
     calls = model.calls.select(_OF_CALLS).filter(pl.col("name") != "all_to_all", pl.col("bytes") > 0)
     calls = calls.with_columns(
-        nth=pl.int_range(pl.len()).over("rank", "step", "name", "group_size", "group_ranks")
+        nth=pl.int_range(pl.len()).over("rank", "step", "name", "group_size", "ranks_of")
     )
     return calls.with_columns(mean=pl.col("bytes").mean().over(_PLACE))
 

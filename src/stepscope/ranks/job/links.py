@@ -11,7 +11,7 @@ from stepscope.registers.policy.job import FEWEST_LINKS, RANKS_OF_A_NODE, SLOWER
 from stepscope.trace.frames import take_median
 
 _ALIKE = ("name", "group_size", "size", "apart")
-_OF_CALLS = ("row", "rank", "name", "group_size", "group_ranks", "bytes", "meeting", "ns")
+_OF_CALLS = ("row", "rank", "name", "group_size", "ranks_of", "bytes", "meeting", "ns")
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class SlowLinks:
 def slow_links(model: JobModel) -> SlowLinks | None:
     """The groups that are slow, if any are; `bytes` within a factor of two are taken to be as large."""
     calls = model.calls.select(_OF_CALLS).filter(pl.col("meeting").is_not_null() & (pl.col("bytes") > 0))
-    who = _members(calls, list(model.roles.stage))
+    who = _members(calls, model)
     size = pl.col("bytes").log(2).round().cast(pl.Int32)
     calls = calls.with_columns(who=who, size=size, per_byte=pl.col("ns") / pl.col("bytes"))
     calls = calls.with_columns(apart=_are_apart(calls["who"], model))
@@ -58,19 +58,25 @@ def _are_apart(who: pl.Series, model: JobModel) -> pl.Series:
     return apart
 
 
-def _members(calls: pl.DataFrame, ranks: list[int]) -> pl.Series:
-    """The ranks of each meeting, as text."""
-    met = calls.group_by("meeting").agg(pl.col("rank").unique().sort())
-    pairs = calls.select("group_ranks", "group_size").unique().iter_rows()
-    known = {text: members(text, size, ranks) for text, size in pairs if text}
-    texts = met.select("meeting", who=pl.col("rank").cast(pl.List(pl.String)).list.join(" "))
-    rows = calls.select("meeting", "group_ranks", "name").join(texts, on="meeting", maintain_order="left")
-    spelled = {text: " ".join(map(str, who)) for text, who in known.items() if who}
-    named = pl.col("group_ranks").replace_strict(
+def _members(calls: pl.DataFrame, model: JobModel) -> pl.Series:
+    """The ranks of each meeting, as text; of the groups that profiles give, else of those that met."""
+    ranks = list(model.roles.stage)
+    pairs = calls.select("ranks_of", "group_size").drop_nulls("ranks_of").unique().iter_rows()
+    known = {which: members(model.groups[which], size, ranks) for which, size in pairs}
+    spelled = {which: " ".join(map(str, who)) for which, who in known.items() if who}
+    named = pl.col("ranks_of").replace_strict(
         list(spelled), list(spelled.values()), default=None, return_dtype=pl.String
     )
     paired = pl.col("name").is_in(["send", "recv", "send_recv"])
-    return rows.select(pl.when(paired).then("who").otherwise(pl.coalesce(named, "who"))).to_series()
+    rows = calls.select("meeting", "rank", who=pl.when(~paired).then(named))
+    unnamed = rows.filter(pl.col("who").is_null())
+    if unnamed.is_empty():
+        return rows["who"]
+    mine = unnamed.select(pl.col("meeting").unique())
+    met = rows.join(mine, on="meeting", how="semi").group_by("meeting").agg(pl.col("rank").unique().sort())
+    texts = met.select("meeting", met=pl.col("rank").cast(pl.List(pl.String)).list.join(" "))
+    rows = rows.join(texts, on="meeting", how="left", maintain_order="left")
+    return rows.select(who=pl.coalesce("who", "met")).to_series()
 
 
 def _common(slow: list[tuple[int, ...]], every: list[tuple[int, ...]]) -> tuple[int, ...]:

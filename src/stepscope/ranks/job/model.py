@@ -24,7 +24,7 @@ NODES = {
     "segment": pl.Int32,
     **dict.fromkeys(TIMES, pl.Int64),
     "name": pl.String,  # of a call; null for work
-    "group_ranks": pl.String,
+    "ranks_of": pl.UInt32,  # which of the model's `groups`
     "group_size": pl.Int32,
     "bytes": pl.Int64,
     "meeting": pl.Int64,
@@ -33,7 +33,7 @@ NODES = {
 }
 _PAIRED = ("send", "recv", "send_recv")
 _OF_WORK = ("rank", "stage", "step", *TIMES, "ns")
-_OF_SEGMENTS = ("rank", "stage", "step", "name", "group_size", "group_ranks", "waits")
+_OF_SEGMENTS = ("rank", "stage", "step", "name", "group_size", "ranks_of", "waits")
 _ROLE = ("stage", "name", "group_size", "often")
 # What meetings and nodes want of a call.
 _OF_CALLS = (
@@ -50,6 +50,7 @@ class JobModel:
     hosts: dict[int, str | None]
     recorded_ns: float
     did: pl.DataFrame  # rank, stage, step, input_ns, host_ns: what hosts did, seen or not
+    groups: list[str]  # the ranks of groups, as profiles give them
 
     @property
     def nodes(self) -> pl.DataFrame:
@@ -117,9 +118,13 @@ def job_model(courses: Sequence[Course | PackedCourse], leaders: Leaders | None 
     meetings = _with_meetings(by_group(calls, leaders or {}, "lane"))
     if not meetings["meeting"].count():
         return None
+    groups = job.calls["group_ranks"].drop_nulls().unique().to_list()
+    numbers = pl.Series(range(len(groups)), dtype=pl.UInt32)
+    which = pl.col("group_ranks").replace_strict(groups, numbers, default=None, return_dtype=pl.UInt32)
+    meetings = meetings.with_columns(ranks_of=which)
     nodes = pl.concat([_of_work(job.work.with_columns(stage)), meetings.select(_of_schema(meetings))])
     did = job.did.with_columns(stage)
-    return JobModel(JobGraph(nodes, _edges(job)), roles, job.hosts, job.step_ns, did)
+    return JobModel(JobGraph(nodes, _edges(job)), roles, job.hosts, job.step_ns, did, groups)
 
 
 def _segments(work: pl.DataFrame, calls: pl.DataFrame) -> pl.Series:
@@ -159,7 +164,7 @@ def _divided(work: pl.DataFrame, counted: pl.DataFrame) -> pl.DataFrame:
 
 
 def _often(calls: pl.DataFrame) -> pl.DataFrame:
-    return calls.with_columns(often=pl.len().over("rank", "step", "name", "group_size", "group_ranks"))
+    return calls.with_columns(often=pl.len().over("rank", "step", "name", "group_size", "ranks_of"))
 
 
 def _counted(calls: pl.DataFrame, stops: pl.DataFrame) -> pl.DataFrame:

@@ -412,8 +412,8 @@ def _has_uneven_tokens(model: JobModel) -> bool:
     sizes = calls.filter(pl.col("bytes") > 0, pl.col("meeting").is_not_null())
     if sizes.is_empty():
         return len(calls) > 0
-    met = sizes.group_by("meeting", "group_ranks").agg(ratio=pl.col("bytes").max() / pl.col("bytes").min())
-    typical = met.group_by("group_ranks").agg(pl.col("ratio").median())
+    met = sizes.group_by("meeting", "ranks_of").agg(ratio=pl.col("bytes").max() / pl.col("bytes").min())
+    typical = met.group_by("ranks_of").agg(pl.col("ratio").median())
     return bool((typical["ratio"] >= UNEVEN_TOKENS).any())
 
 
