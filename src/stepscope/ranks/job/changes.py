@@ -60,8 +60,7 @@ def _by_what_hosts_did(work: pl.DataFrame, did: pl.DataFrame) -> pl.DataFrame:
 def with_even_stages(model: JobModel) -> Change:
     """Every stage computes as long as the mean of all."""
     work = model.work
-    totals = work.group_by("stage", "step", "rank").agg(pl.col(*TIMES).sum())
-    typical = totals.group_by("stage", "step").agg(pl.col("compute_ns").median())
+    typical = model.totals.group_by("stage", "step").agg(pl.col("compute_ns").median())
     mean = pl.col("compute_ns").mean().over("step")
     factors = typical.select("stage", "step", (mean / pl.col("compute_ns")).alias("compute_ns_factor"))
     mine = work.join(factors, on=["stage", "step"], maintain_order="left")

@@ -16,6 +16,7 @@ from stepscope.ranks.job.gathered import Gathered, PackedCourse, gather
 from stepscope.ranks.job.graph import JobGraph
 from stepscope.ranks.job.roles import Roles, roles_of, with_partners
 from stepscope.registers.policy.job import COURSES_AT_ONCE, JOB_REPLAY_ERROR, STANDS_STILL
+from stepscope.trace.frames import take_largest
 
 NODES = {
     "rank": pl.Int32,
@@ -84,6 +85,12 @@ class JobModel:
         )
         return rows.with_columns(_segments(rows.select("rank", "stage", "step", "turn"), self.calls))
 
+    @cached_property
+    def totals(self) -> pl.DataFrame:
+        """stage, step, rank and TIMES: all work of a rank in a step."""
+        batches = (work for work, _ in _in_batches(self.work, self.calls))
+        return pl.concat(each.group_by("stage", "step", "rank").agg(pl.col(*TIMES).sum()) for each in batches)
+
     @property
     def is_faithful(self) -> bool:
         """Whether the replay of the unchanged job takes as long as the job did; else its other answers are worth nothing."""
@@ -134,11 +141,15 @@ def _segments(work: pl.DataFrame, calls: pl.DataFrame) -> pl.Series:
     counts = [_often(mine).group_by(_ROLE).agg(pl.col("waits").sum(), calls=pl.len()) for _, mine in batches]
     sums = pl.concat(counts).group_by(_ROLE).agg(pl.col("waits").sum(), pl.col("calls").sum())
     stops = sums.select(*_ROLE, stops=(pl.col("waits") / pl.col("calls") >= STANDS_STILL).cast(pl.Int32))
-    rows = pl.concat(_divided(mine, _counted(made, stops)) for mine, made in batches)
-    per_rank = rows.group_by("stage", "step", "rank").agg(last=pl.col("segment").max())
-    uneven = per_rank.group_by("stage", "step").agg(uneven=pl.col("last").n_unique() > 1)
-    marked = rows.drop("rank").join(uneven, on=["stage", "step"], how="left", maintain_order="left")
-    # A step that is not divided has a segment of its own: it is no peer of the parts of others.
+    rows = [_divided(mine, _counted(made, stops)) for mine, made in batches]
+    last = [each.group_by("stage", "step", "rank").agg(last=pl.col("segment").max()) for each in rows]
+    uneven = pl.concat(last).group_by("stage", "step").agg(uneven=pl.col("last").n_unique() > 1)
+    return pl.concat(_unless_uneven(each, uneven) for each in rows)
+
+
+def _unless_uneven(rows: pl.DataFrame, uneven: pl.DataFrame) -> pl.Series:
+    """A step that is not divided has a segment of its own: it is no peer of the parts of others."""
+    marked = rows.join(uneven, on=["stage", "step"], how="left", maintain_order="left")
     segment = pl.when("uneven").then(-1).otherwise("segment").cast(pl.Int32)
     return marked.select(segment=segment).to_series()
 
@@ -212,8 +223,9 @@ def _with_meetings(calls: pl.DataFrame) -> pl.DataFrame:
     The last to come does not wait: its time in the call is that of the transfer, and the shortest of all.
     """
     rows = calls.with_row_index("row")
-    met = pl.concat([_collective(rows), _paired(rows)])
-    numbered = met.select("row", meeting=pl.col("key").rank("dense").cast(pl.Int64))
+    collective, paired = _collective(rows), _paired(rows)
+    pairs = pl.col("key").rank("dense").cast(pl.Int64) + take_largest(collective["meeting"])
+    numbered = pl.concat([collective, paired.select("row", meeting=pairs)])
     found = rows.select("row").join(numbered, on="row", how="left", maintain_order="left")
     rows = rows.with_columns(found["meeting"])
     shortest = pl.col("dur_ns").min().over("meeting")
@@ -222,14 +234,14 @@ def _with_meetings(calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _collective(rows: pl.DataFrame) -> pl.DataFrame:
-    """row, key: of calls that several ranks made, each of them once."""
+    """row, meeting: of calls that several ranks made, each of them once, and not more of them than the group has."""
     known = rows.select("row", *KEY, "rank", "name", "group_size").drop_nulls("lane")
     known = known.filter(~pl.col("name").is_in(_PAIRED)).drop("name")
-    several = (pl.col("rank").n_unique().over(KEY) > 1) & (
-        pl.len().over(KEY) == pl.col("rank").n_unique().over(KEY)
-    )
-    fits = pl.col("group_size").is_null() | (pl.len().over(KEY) <= pl.col("group_size"))
-    return known.filter(several & fits).select("row", key=pl.concat_str(pl.lit("c"), *KEY, separator=" "))
+    met = known.group_by(KEY, maintain_order=True).agg("row", "group_size", ranks=pl.col("rank").n_unique())
+    met = met.filter(pl.col("ranks") > 1, pl.col("ranks") == pl.col("row").list.len())
+    fits = pl.col("group_size").is_null() | (pl.col("ranks") <= pl.col("group_size"))
+    met = met.select("row", "group_size", "ranks", meeting=pl.int_range(1, pl.len() + 1))
+    return met.explode("row", "group_size").filter(fits).select("row", "meeting")
 
 
 def _paired(rows: pl.DataFrame) -> pl.DataFrame:

@@ -250,8 +250,7 @@ def _general(model: JobModel) -> Iterator[_Candidate]:
 
 def _stage_times(model: JobModel) -> dict[int, float]:
     """What the median rank of each stage computes in a step."""
-    totals = model.work.group_by("stage", "step", "rank").agg(pl.col("compute_ns").sum())
-    rows = totals.group_by("stage").agg(pl.col("compute_ns").median()).sort("stage")
+    rows = model.totals.group_by("stage").agg(pl.col("compute_ns").median()).sort("stage")
     return {stage: float(ns) for stage, ns in rows.iter_rows()}
 
 
@@ -350,7 +349,7 @@ def _excess(model: JobModel) -> tuple[pl.DataFrame, pl.DataFrame]:
     What a host did counts, whether it shows as a gap or not. In the first table only of ranks of which some shows: what never keeps a device
     waiting makes no rank slow, unless another one that it works with does.
     """
-    totals = model.work.group_by("stage", "step", "rank").agg(pl.col(*TIMES).sum())
+    totals = model.totals
     did, shown = _with_what_hosts_did(totals, model), _beyond_peers(totals)
     if did is None:
         return shown, shown
