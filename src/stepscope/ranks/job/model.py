@@ -148,7 +148,7 @@ def _segments(work: pl.DataFrame, calls: pl.DataFrame) -> pl.Series:
 
 
 def _unless_uneven(rows: pl.DataFrame, uneven: pl.DataFrame) -> pl.Series:
-    """A step that is not divided has a segment of its own: it is no peer of the parts of others."""
+    """A step that is not divided has a segment of its own, and is not compared with the parts of others."""
     marked = rows.join(uneven, on=["stage", "step"], how="left", maintain_order="left")
     segment = pl.when("uneven").then(-1).otherwise("segment").cast(pl.Int32)
     return marked.select(segment=segment).to_series()
