@@ -1,6 +1,7 @@
 """A Dask cluster: workers read their own files, what they read stays with them, and only summaries travel.
 
-Every function here is pure, so what a lost worker held is computed again by another one, which Dask sees to by itself.
+Every function here is pure, so what a lost worker held is computed again by another one, which Dask sees to by itself. Whatever is held,
+by workers or here, is packed: as small tables, which is what ranks are, it takes up to fifty times the memory.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from stepscope.cluster.packed import apply, open_packed, pack
 from stepscope.cluster.place import Progress, tree
 from stepscope.cluster.work import Answer, Task, stay, travelling
 from stepscope.errors import StepscopeError
@@ -32,7 +34,7 @@ class OnDask:
     def __init__(self, where: str | Client) -> None:
         self._is_ours = isinstance(where, str)
         self._client = connected(where) if isinstance(where, str) else where
-        self._told: dict[str, Answer] = {}
+        self._told: dict[str, bytes] = {}
 
     def keep(
         self, function: Callable[[Task], Answer], tasks: Sequence[Task], progress: Progress
@@ -40,8 +42,8 @@ class OnDask:
         """Futures, whose values stay on the workers; what travels of them comes while others are still at work."""
         from distributed import as_completed
 
-        futures = self._submitted(function, tasks)
-        told = self._submitted(travelling, futures)
+        futures = self._submitted(partial(_analysed, function), tasks)
+        told = self._submitted(_first, futures)
         of = {summary.key: future.key for summary, future in zip(told, futures, strict=True)}
         for number, summary in enumerate(as_completed(told, loop=self._client.loop), 1):
             if summary.status == "finished":
@@ -56,7 +58,7 @@ class OnDask:
 
     def _lean(self, kept: Any) -> Any:
         """What later stages want of it: workers need not hold what has come here already."""
-        lean = self._later(stay, kept)
+        lean = self._later(_second, kept)
         self._told[lean.key] = self._told.pop(kept.key)
         return lean
 
@@ -70,8 +72,8 @@ class OnDask:
         """
         from distributed import as_completed
 
-        [again] = self._submitted(function, [task])
-        [summary] = self._submitted(travelling, [again])
+        [again] = self._submitted(partial(_analysed, function), [task])
+        [summary] = self._submitted(_first, [again])
         for done in as_completed([summary], loop=self._client.loop):
             if done.status == "finished":
                 self._told[again.key] = done.result()
@@ -84,13 +86,13 @@ class OnDask:
 
         if isinstance(kept, Answer) or not isinstance(kept.exception(), KilledWorker):
             return kept
-        [again] = self._submitted(function, [task])
+        [again] = self._submitted(partial(_analysed, function), [task])
         self._told[again.key] = self._told.pop(kept.key)
         return self._lean(again)
 
     def answers(self, kept: Sequence[Any]) -> list[Answer]:
         """They have come already."""
-        return [each if isinstance(each, Answer) else self._told.pop(each.key) for each in kept]
+        return [each if isinstance(each, Answer) else open_packed(self._told.pop(each.key)) for each in kept]
 
     def ask(
         self,
@@ -102,10 +104,10 @@ class OnDask:
         """On the workers that hold the values."""
         shared = self._scattered(common)
         asked = [
-            self._later(function, each, *(() if beside is None else (list(beside[at]),)), *shared)
+            self._later(apply, function, each, *(() if beside is None else (list(beside[at]),)), *shared)
             for at, each in enumerate(kept)
         ]
-        return list(self._client.gather(asked))
+        return [open_packed(each) for each in self._client.gather(asked)]
 
     def grouped(
         self,
@@ -118,14 +120,14 @@ class OnDask:
     ) -> list[Any]:
         """In a tree over the workers for each group; its root stays there."""
         shared = self._scattered(common)
-        leaves = [self._later(function, each, *shared) for each in kept]
+        leaves = [self._later(apply, function, each, *shared) for each in kept]
         return [
             tree(partial(self._later_joined, join, mine), [leaves[at] for at in numbers])
             for numbers, mine in zip(members, wanted, strict=True)
         ]
 
     def _later_joined(self, join: Callable[..., Any], wanted: Any, items: Sequence[Any]) -> Any:
-        return self._later(join, list(items), wanted)
+        return self._later(apply, join, list(items), wanted)
 
     def _later(self, function: Callable[..., Any], *arguments: Any) -> Any:
         return self._client.submit(function, *arguments, retries=RETRIES, pure=False)
@@ -137,6 +139,20 @@ class OnDask:
         """Leave; a client that was given to us stays connected."""
         if self._is_ours:
             self._client.close()
+
+
+def _analysed(function: Callable[[Task], Answer], task: Task) -> tuple[bytes, bytes]:
+    """What travels of the answer, and what stays."""
+    answer = function(task)
+    return pack(travelling(answer)), pack(stay(answer))
+
+
+def _first(held: tuple[bytes, bytes]) -> bytes:
+    return held[0]
+
+
+def _second(held: tuple[bytes, bytes]) -> bytes:
+    return held[1]
 
 
 def address_of(text: str) -> str:

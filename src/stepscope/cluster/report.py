@@ -22,7 +22,7 @@ from stepscope.profiles.find.runs import Entry, Run
 from stepscope.profiles.load import put_together as profile_of
 from stepscope.profiles.profile import Profile
 from stepscope.profiles.ranks import LoadedFile
-from stepscope.ranks.compare import Compared, compared, plan
+from stepscope.ranks.compare import Compared, compared, plan, without_anchors
 from stepscope.ranks.meetings import add_met, reduce_meetings
 from stepscope.registers.policy.tables import REPORT_ROWS
 from stepscope.reports.build import Failures, chosen_sections, put_together
@@ -254,11 +254,13 @@ class _Job:
             kept[at], answers[at] = one, answer
         return kept, answers
 
-    def _compared(self, kept: Sequence[Any], answers: Sequence[Answer]) -> Compared | None:
+    def _compared(self, kept: Sequence[Any], answers: list[Answer]) -> Compared | None:
         looks = [answer.look for answer in answers if answer.look is not None]
+        answers[:] = [replace(answer, look=None) for answer in answers]
         if not any(len(found.counts) for found in looks):
             return None
         agreed = plan(looks)
+        looks = [without_anchors(found) for found in looks]
         at = {answer.rank: number for number, answer in enumerate(answers)}
         members = [[at[rank] for rank in group.ranks] for group in agreed.groups]
         lanes = [group.lanes for group in agreed.groups]

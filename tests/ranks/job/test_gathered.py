@@ -11,6 +11,7 @@ import pytest
 from stepscope.ranks.job.answers import answers
 from stepscope.ranks.job.course import WORK, Course
 from stepscope.ranks.job.gathered import gather, packed
+from stepscope.ranks.job.model import job_model
 from tests.builders.jobs.parallel_job import Job, courses
 
 SLOW = Job(tensor=2, stages=2, replicas=4, device=lambda rank, _: 1.3 if rank == 5 else 1.0)
@@ -51,6 +52,27 @@ def test_batches_of_any_size_are_the_same(at_once: int, monkeypatch: pytest.Monk
     assert places["first_work"].to_list() == [sum(work for work, _ in sizes[:at]) for at in range(len(sizes))]
     assert places["first_call"].to_list() == [sum(made for _, made in sizes[:at]) for at in range(len(sizes))]
     assert len(found.work) == sum(work for work, _ in sizes)
+
+
+@pytest.mark.parametrize("at_once", [1, 3])
+def test_work_is_divided_alike_in_batches_of_any_size(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = job_model(courses(SLOW))
+    monkeypatch.setattr("stepscope.ranks.job.model.COURSES_AT_ONCE", at_once)
+    model = job_model(courses(SLOW))
+    assert whole is not None and model is not None
+    assert whole.work["segment"].n_unique() > 2
+    assert model.work.equals(whole.work)
+    order = ["stage", "step", "rank"]
+    assert model.totals.sort(order).equals(whole.totals.sort(order))
+    assert model.totals["compute_ns"].sum() == model.work["compute_ns"].sum()
+
+
+def test_calls_of_a_model_are_all_that_is_no_work() -> None:
+    model = job_model(courses(SLOW))
+    assert model is not None
+    calls = model.nodes.with_row_index("row").filter(pl.col("name").is_not_null())
+    assert model.calls.equals(calls)
+    assert model.work["row"].to_list() == list(range(len(model.nodes) - len(calls)))
 
 
 def test_nothing_of_nobody() -> None:

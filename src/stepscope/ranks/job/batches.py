@@ -11,8 +11,10 @@ from stepscope.ranks.job.model import JobModel
 from stepscope.registers.policy.job import UNEVEN_TOKENS, WITH_SIZE
 from stepscope.trace.frames import take_median
 
-_PLACE = ("stage", "step", "name", "group_size", "nth")
+_KIND = ("stage", "name", "group_size")
+_PLACE = (*_KIND, "step", "nth")
 _SEGMENT = ("stage", "step", "segment")
+_OF_CALLS = ("row", "rank", "stage", "step", "name", "group_size", "ranks_of", "bytes", "meeting", "ns")
 
 
 @dataclass(frozen=True)
@@ -29,9 +31,9 @@ def uneven_batches(model: JobModel) -> UnevenBatches | None:
 
     Of two replicas neither is the usual one, and the median of peers shows nothing: sizes show who has more to do.
     """
-    calls = _sized(model)
+    calls = _sized(_differing(model))
     larger = pl.col("bytes") >= UNEVEN_TOKENS * pl.col("mean")
-    differing = calls.filter(larger.any().over("stage", "name", "group_size", "nth"))
+    differing = calls.filter(larger.any().over(*_KIND, "nth"))
     if differing.is_empty():
         return None
     loads = differing.group_by("stage", "step", "rank").agg(load=(pl.col("bytes") / pl.col("mean")).median())
@@ -42,20 +44,25 @@ def uneven_batches(model: JobModel) -> UnevenBatches | None:
     return UnevenBatches(_largest(loads), most, change)
 
 
-def _sized(model: JobModel) -> pl.DataFrame:
-    """Calls with the mean size of those in the same place of peers; exchanges of tokens are a matter of experts."""
-    calls = model.nodes.with_row_index("row").filter(
-        pl.col("name").is_not_null(), pl.col("name") != "all_to_all", pl.col("bytes") > 0
-    )
+def _differing(model: JobModel) -> pl.DataFrame:
+    """Calls of which some peer makes larger ones; exchanges of tokens are a matter of experts."""
+    calls = model.calls.select(_OF_CALLS).filter(pl.col("name") != "all_to_all", pl.col("bytes") > 0)
+    sizes = calls.group_by(_KIND).agg(least=pl.col("bytes").min(), most=pl.col("bytes").max())
+    kinds = sizes.filter(pl.col("most") >= UNEVEN_TOKENS * pl.col("least"))
+    return calls.join(kinds, on=_KIND, how="semi", nulls_equal=True, maintain_order="left")
+
+
+def _sized(calls: pl.DataFrame) -> pl.DataFrame:
+    """With the mean size of those in the same place of peers."""
     calls = calls.with_columns(
-        nth=pl.int_range(pl.len()).over("rank", "step", "name", "group_size", "group_ranks")
+        nth=pl.int_range(pl.len()).over("rank", "step", "name", "group_size", "ranks_of")
     )
     return calls.with_columns(mean=pl.col("bytes").mean().over(_PLACE))
 
 
 def _computes_with(model: JobModel, loads: pl.DataFrame) -> bool:
     """Whether ranks compute longer by most of what their messages are larger."""
-    sums = model.work.group_by("stage", "step", "rank").agg(ns=pl.col("compute_ns").sum())
+    sums = model.totals.select("stage", "step", "rank", ns="compute_ns")
     both = sums.with_columns(more=pl.col("ns") / pl.col("ns").mean().over("stage", "step") - 1).join(
         loads, on=["stage", "step", "rank"]
     )

@@ -60,8 +60,7 @@ def _by_what_hosts_did(work: pl.DataFrame, did: pl.DataFrame) -> pl.DataFrame:
 def with_even_stages(model: JobModel) -> Change:
     """Every stage computes as long as the mean of all."""
     work = model.work
-    totals = work.group_by("stage", "step", "rank").agg(pl.col(*TIMES).sum())
-    typical = totals.group_by("stage", "step").agg(pl.col("compute_ns").median())
+    typical = model.totals.group_by("stage", "step").agg(pl.col("compute_ns").median())
     mean = pl.col("compute_ns").mean().over("step")
     factors = typical.select("stage", "step", (mean / pl.col("compute_ns")).alias("compute_ns_factor"))
     mine = work.join(factors, on=["stage", "step"], maintain_order="left")
@@ -73,10 +72,7 @@ def without_jitter(model: JobModel) -> Change:
     """Every segment takes the median of its role, times what is lasting of the rank and common to the step; those that do nearly stay."""
     work = model.work
     sums = work.group_by("rank", *_SEGMENT).agg(pl.col(*TIMES).sum())
-    whole = pl.col("compute_ns").sum().over("rank", "step")
-    usual = pl.col(*TIMES).median().over("stage", "segment") * _levels(whole)
-    factors = sums.with_columns(usual.name.suffix("_usual"))
-    factors = factors.select("rank", *_SEGMENT, *(_unless_usual(name) for name in TIMES))
+    factors = sums.select("rank", *_SEGMENT).with_columns(_factors(sums))
     did = model.did.with_columns(
         (pl.col(name).median().over("stage") * _levels(pl.col(name))).alias(f"{name}_usual")
         for name in BY_HOST
@@ -84,6 +80,18 @@ def without_jitter(model: JobModel) -> Change:
     # Step by step: there are as many rows as calls of all ranks.
     changes = [_scaled_in(step, work, factors, did) for step in model.base["step"]]
     return pl.concat(changes)
+
+
+def _factors(sums: pl.DataFrame) -> list[pl.Series]:
+    """Of each kind of time, one after the other: there may be as many rows as calls of all ranks."""
+    whole = pl.col("compute_ns").sum().over("rank", "step")
+    sums = sums.with_columns(level=_levels(whole))
+    return [_unusual(sums.select("stage", "segment", "level", name), name) for name in TIMES]
+
+
+def _unusual(sums: pl.DataFrame, name: str) -> pl.Series:
+    usual = pl.col(name).median().over("stage", "segment") * pl.col("level")
+    return sums.with_columns(usual.alias(f"{name}_usual")).select(_unless_usual(name)).to_series()
 
 
 def _scaled_in(step: int, work: pl.DataFrame, factors: pl.DataFrame, did: pl.DataFrame) -> Change:
@@ -111,8 +119,8 @@ def _levels(times: pl.Expr) -> pl.Expr:
 def with_even_experts(model: JobModel) -> Change:
     """Work between two exchanges of tokens takes the mean of the ranks that exchange them, and none gets more tokens than the others."""
     experts = expert_work(model)
-    sums = experts.group_by("group_ranks", "rank", *_SEGMENT).agg(pl.col("compute_ns").sum())
-    even = sums.with_columns(mean=pl.col("compute_ns").mean().over("group_ranks", *_SEGMENT))
+    sums = experts.group_by("ranks_of", "rank", *_SEGMENT).agg(pl.col("compute_ns").sum())
+    even = sums.with_columns(mean=pl.col("compute_ns").mean().over("ranks_of", *_SEGMENT))
     factors = even.select(
         "rank", *_SEGMENT, (pl.col("mean") / pl.col("compute_ns")).alias("compute_ns_factor")
     )
@@ -123,7 +131,7 @@ def with_even_experts(model: JobModel) -> Change:
 
 def _even_exchanges(model: JobModel) -> Change:
     """An exchange takes as long as its busiest member; `bytes` are the larger of what it sends and gets, so the least are even shares."""
-    calls = model.nodes.with_row_index("row").filter(
+    calls = model.calls.filter(
         pl.col("name") == "all_to_all", pl.col("meeting").is_not_null(), pl.col("bytes") > 0
     )
     share = pl.col("bytes").min().over("meeting") / pl.col("bytes").max().over("meeting")
@@ -132,12 +140,10 @@ def _even_exchanges(model: JobModel) -> Change:
 
 def expert_work(model: JobModel) -> pl.DataFrame:
     """The work that begins after one all-to-all of a rank and ends at its next one, with the group that exchanges."""
-    calls = model.nodes.filter(pl.col("name").is_not_null()).with_columns(
-        turn=pl.int_range(1, pl.len() + 1).over("rank", "step").cast(pl.Int32)
-    )
+    calls = model.calls.with_columns(turn=pl.int_range(1, pl.len() + 1).over("rank", "step").cast(pl.Int32))
     following = pl.col("name").shift(-1).over("rank", "step")
     exchanged = calls.filter((pl.col("name") == "all_to_all") & (following == "all_to_all"))
-    between = exchanged.select("rank", "step", "group_ranks", "turn")
+    between = exchanged.select("rank", "step", "ranks_of", "turn")
     return model.work.join(between, on=["rank", "step", "turn"], maintain_order="left")
 
 

@@ -18,6 +18,7 @@ from stepscope.lazy import dataclass
 
 PIPELINE, TENSOR, DATA, EXPERT = "pipeline", "tensor", "data", "expert"
 _PAIRED = ("send", "recv", "send_recv")
+_OF_GROUPS = ("group", "group_ranks", "group_size", "name", "bytes", "rank", "step")
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def members(group_ranks: str | None, group_size: int | None, ranks: Sequence[int
 
 
 def _groups(calls: pl.DataFrame, ranks: Sequence[int]) -> Iterable[Group]:
-    collective = calls.filter(~pl.col("name").is_in(_PAIRED))
+    collective = calls.select(_OF_GROUPS).filter(~pl.col("name").is_in(_PAIRED))
     rows = collective.group_by("group", "group_ranks", "group_size").agg(
         pl.col("name").unique(),
         pl.col("bytes").median(),

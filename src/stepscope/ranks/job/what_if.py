@@ -53,6 +53,7 @@ from stepscope.trace.frames import take_mean
 RANK, LINK, STAGES, EXPERTS, JITTER, BUBBLE = "rank", "link", "stages", "experts", "jitter", "bubble"
 BATCHES = "batches"
 _PAIRED = ("send", "recv", "send_recv")
+_OF_PARTS = ("stage", "step", "segment", "rank", "compute_ns")
 
 
 @dataclass(frozen=True)
@@ -144,7 +145,7 @@ class _Search:
 
 def _steps_with_all_calls(model: JobModel) -> list[int]:
     """Without a first step whose last call of the step before was not recorded: what it gains of transfers is less than usual."""
-    counts = model.nodes.filter(pl.col("name").is_not_null()).group_by("step").len()
+    counts = model.calls.group_by("step").len()
     return counts.filter(pl.col("len") >= pl.col("len").median())["step"].to_list()
 
 
@@ -201,7 +202,7 @@ def _idle_share(model: JobModel, ns: pl.Series, step_ns: float) -> float:
 
 def _micro_batches(model: JobModel) -> int | None:
     """What the first stage sends in a step."""
-    sends = model.nodes.filter((pl.col("name") == "send") & (pl.col("stage") == 0))
+    sends = model.calls.filter((pl.col("name") == "send") & (pl.col("stage") == 0))
     counts = sends.group_by("rank", "step").len()["len"]
     return int(counts.median() or 0) or None  # type: ignore[arg-type]
 
@@ -249,8 +250,7 @@ def _general(model: JobModel) -> Iterator[_Candidate]:
 
 def _stage_times(model: JobModel) -> dict[int, float]:
     """What the median rank of each stage computes in a step."""
-    totals = model.work.group_by("stage", "step", "rank").agg(pl.col("compute_ns").sum())
-    rows = totals.group_by("stage").agg(pl.col("compute_ns").median()).sort("stage")
+    rows = model.totals.group_by("stage").agg(pl.col("compute_ns").median()).sort("stage")
     return {stage: float(ns) for stage, ns in rows.iter_rows()}
 
 
@@ -291,16 +291,8 @@ def _slow_at_the_end(model: JobModel) -> set[int]:
     steps = model.base["step"].to_list()
     if len(steps) < FEWEST_STEPS:
         return set()
-    sums = model.work.group_by("stage", "step", "segment", "rank").agg(ns=pl.col("compute_ns").sum())
-    parts = sums.with_columns(usual=pl.col("ns").median().over("stage", "step", "segment")).filter(
-        pl.col("usual") > 0
-    )
-    whole = pl.col("ns").sum().over("rank", "step") / pl.col("usual").sum().over("rank", "step") - 1
-    parts = parts.with_columns(more=whole, is_slow=pl.col("ns") / pl.col("usual") - 1 >= AS_SLOW * whole)
-    rows = parts.group_by("rank", "step").agg(
-        pl.col("more").first(),
-        pl.len(),
-        slow=pl.col("usual").filter("is_slow").sum() / pl.col("usual").sum(),
+    rows = pl.concat(
+        _slowness(work) for work in model.work.select(_OF_PARTS).partition_by("step", maintain_order=True)
     )
     last = pl.col("step") == steps[-1]
     slow = rows.filter(
@@ -308,6 +300,21 @@ def _slow_at_the_end(model: JobModel) -> set[int]:
     )
     before = rows.filter(~last, pl.col("more") >= ORDINARY)
     return set(slow["rank"].to_list()) - set(before["rank"].to_list())
+
+
+def _slowness(work: pl.DataFrame) -> pl.DataFrame:
+    """rank, step, more, len, slow: how much longer each rank computes than its peers in one step, in how many parts, and in which share of them."""
+    sums = work.group_by("stage", "step", "segment", "rank").agg(ns=pl.col("compute_ns").sum())
+    parts = sums.with_columns(usual=pl.col("ns").median().over("stage", "step", "segment")).filter(
+        pl.col("usual") > 0
+    )
+    whole = pl.col("ns").sum().over("rank", "step") / pl.col("usual").sum().over("rank", "step") - 1
+    parts = parts.with_columns(more=whole, is_slow=pl.col("ns") / pl.col("usual") - 1 >= AS_SLOW * whole)
+    return parts.group_by("rank", "step").agg(
+        pl.col("more").first(),
+        pl.len(),
+        slow=pl.col("usual").filter("is_slow").sum() / pl.col("usual").sum(),
+    )
 
 
 def _lasting(excess: pl.DataFrame, ending: Collection[int]) -> pl.DataFrame:
@@ -342,7 +349,7 @@ def _excess(model: JobModel) -> tuple[pl.DataFrame, pl.DataFrame]:
     What a host did counts, whether it shows as a gap or not. In the first table only of ranks of which some shows: what never keeps a device
     waiting makes no rank slow, unless another one that it works with does.
     """
-    totals = model.work.group_by("stage", "step", "rank").agg(pl.col(*TIMES).sum())
+    totals = model.totals
     did, shown = _with_what_hosts_did(totals, model), _beyond_peers(totals)
     if did is None:
         return shown, shown
@@ -400,12 +407,12 @@ def _in_experts(model: JobModel, ranks: Sequence[int]) -> bool:
 
 def _has_uneven_tokens(model: JobModel) -> bool:
     """Whether some ranks exchange more tokens than others, as far as the profile has sizes."""
-    calls = model.nodes.filter(pl.col("name") == "all_to_all")
+    calls = model.calls.filter(pl.col("name") == "all_to_all")
     sizes = calls.filter(pl.col("bytes") > 0, pl.col("meeting").is_not_null())
     if sizes.is_empty():
         return len(calls) > 0
-    met = sizes.group_by("meeting", "group_ranks").agg(ratio=pl.col("bytes").max() / pl.col("bytes").min())
-    typical = met.group_by("group_ranks").agg(pl.col("ratio").median())
+    met = sizes.group_by("meeting", "ranks_of").agg(ratio=pl.col("bytes").max() / pl.col("bytes").min())
+    typical = met.group_by("ranks_of").agg(pl.col("ratio").median())
     return bool((typical["ratio"] >= UNEVEN_TOKENS).any())
 
 
