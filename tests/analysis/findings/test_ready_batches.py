@@ -46,3 +46,9 @@ def test_the_lacking_wait_goes_with_the_fix() -> None:
 def test_else_the_plan_stays(unprofiled_us: int, loader: str, waited_us: int) -> None:
     """A step that is hardly longer, a loader without a queue, a queue that never ran empty."""
     assert not case_of(unprofiled_us, loader, waited_us).had_ready_batches
+
+
+@pytest.mark.parametrize(("unprofiled_us", "expected"), [(3_000, 2_000_000), (1_050, 0)])
+def test_how_much_longer_the_job_waits(unprofiled_us: int, expected: int) -> None:
+    """Against the recorded steps as they run without the profiler, and never less than nothing."""
+    assert case_of(unprofiled_us).lacking_wait_ns == pytest.approx(expected, rel=0.1)

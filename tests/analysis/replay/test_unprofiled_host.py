@@ -40,3 +40,17 @@ def test_the_hosts_own_lengths_come_first() -> None:
     found = dispatch_left(trace, find_steps(trace), plan(trace, find_steps(trace), 0))
     assert found.source == "host"
     assert found.usual == pytest.approx(0.6, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("loader", "expected"),
+    [("_MultiProcessingDataLoaderIter", "host"), ("_SingleProcessDataLoaderIter", "step")],
+)
+def test_a_wait_for_workers_is_not_the_hosts_own_time(loader: str, expected: str) -> None:
+    """The host's own steps end where it is held up; a loader without workers makes its batches in them."""
+    known = {"unprofiled_step": {"mean_ns": 900 * US, "host_ns": 300 * US}}
+    wait = f"main  0  500  enumerate(DataLoader)#{loader}.__next__  annotation  -"
+    trace = trace_of("\n".join([HEAD, *steps(wait, *ROWS[20:])]), framework="pytorch", capture=known)
+    found = dispatch_left(trace, find_steps(trace), plan(trace, find_steps(trace), 0))
+    assert found.source == expected
+    assert found.usual == pytest.approx(0.6 if expected == "host" else 0.8, abs=0.1)

@@ -47,6 +47,19 @@ def test_it_fits(hostile: str, width: int) -> None:
     assert len(lines) <= LINES or width < WIDTH
 
 
+@pytest.mark.parametrize("width", range(60, 101, 4))
+def test_advice_that_is_cut_repeats_nothing(width: int) -> None:
+    found = report()
+    words = [f"word{number}{'x' * (number % 17)}" for number in range(60)]
+    found.findings[0].fix = " ".join(words)
+    found.sentence = write_sentence(found)
+    shown = [
+        word for line in brief_lines(found, width) for word in line.plain.split() if word.startswith("word")
+    ]
+    assert len(shown) > 3
+    assert shown == words[: len(shown)]
+
+
 def test_names_cannot_format_themselves() -> None:
     text = said(report(name=HOSTILE, hostile=HOSTILE))
     assert "\x1b" not in text

@@ -326,6 +326,11 @@ class Case:
         """Whether recorded steps waited less for batches than those of the job, since some were ready when the recording began."""
         return self.plan is not self._plan_of_recording
 
+    @property
+    def lacking_wait_ns(self) -> float:
+        """How much longer steps of the job wait for batches than the recorded ones would without the profiler."""
+        return max(0.0, self.basis_ns - self._plan_of_recording.step_ns()) if self.had_ready_batches else 0.0
+
     @cached_property
     def lacks_slow_steps(self) -> bool:
         """Whether slow steps that come back take most of the job's time, and none of them was recorded.

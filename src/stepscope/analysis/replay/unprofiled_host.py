@@ -14,6 +14,7 @@ from dataclasses import replace
 import polars as pl
 
 from stepscope.analysis.basis import UNPROFILED, Basis, step_basis
+from stepscope.analysis.input_facts import input_facts
 from stepscope.analysis.replay.light import LightHost
 from stepscope.analysis.replay.plan import FAST, SLOW, SPEEDS, USUAL, Plan, recorded_plan, sums
 from stepscope.analysis.replay.profiler_cost import ProfilerCost
@@ -69,7 +70,8 @@ def plan(trace: Trace, steps: Steps, device: int | None, light: LightHost | None
     if recorded.host.is_empty():
         return recorded
     if light is not None:
-        return _as_long(_as_light(recorded, light), step_basis(trace, 0.0, steps.source), steps)
+        basis = step_basis(trace, 0.0, steps.source)
+        return _as_long(_as_light(recorded, light), basis, steps, _has_workers(trace))
     lost = _profiler_ns(recorded, ProfilerCost(trace), spans)
     made = _with_event_costs(recorded, lost)
     left = dispatch_left(trace, steps, made)
@@ -82,7 +84,7 @@ def dispatch_left(trace: Trace, steps: Steps, made: Plan) -> DispatchLeft:
     basis = step_basis(trace, 0.0, steps.source)
     if basis.source != UNPROFILED:
         return usual
-    found = _fit_to_host(made, basis, steps, "recorded_ns", DISPATCH_LEFT_LEAST, 1.0)
+    found = _fit_to_host(made, basis, steps, "recorded_ns", (DISPATCH_LEFT_LEAST, 1.0), _has_workers(trace))
     if found is not None:
         return _around(found, "host")
     found = _fit_to_step(made, basis.ns)
@@ -109,10 +111,11 @@ def _as_light(made: Plan, light: LightHost) -> Plan:
     return replace(made, host=made.host.with_columns(shorter.alias(name) for name in SPEEDS))
 
 
-def _as_long(made: Plan, basis: Basis, steps: Steps) -> Plan:
+def _as_long(made: Plan, basis: Basis, steps: Steps, has_workers: bool) -> Plan:
     """Even a light window costs the host something: its own lengths say how much, or the step where it decides about that."""
     scale = 1.0
-    alone = _fit_to_host(made, basis, steps, USUAL, LIGHT_LEFT_LEAST_ALONE, LIGHT_LEFT_MOST)
+    bounds_of_light = LIGHT_LEFT_LEAST_ALONE, LIGHT_LEFT_MOST
+    alone = _fit_to_host(made, basis, steps, USUAL, bounds_of_light, has_workers)
     if alone is not None:
         scale = alone
     elif basis.source == UNPROFILED:
@@ -164,17 +167,24 @@ def _around(share: float, source: str) -> DispatchLeft:
     return DispatchLeft(low, share, min(1.0, high), source)
 
 
+def _has_workers(trace: Trace) -> bool:
+    return bool(input_facts(trace).has_workers)
+
+
 def _fit_to_host(
-    made: Plan, basis: Basis, steps: Steps, column: str, least: float, most: float
+    made: Plan, basis: Basis, steps: Steps, column: str, bounds: tuple[float, float], has_workers: bool
 ) -> float | None:
     """The share of dispatch at which the host's work of a step is as long as its own step without the profiler.
 
-    None where that is not known: a step that waits for the device inside has no length of the host alone.
+    None where that is not known: a step that waits for the device inside has no length of the host alone. A wait for batches that
+    workers make is no part of it: the host's own steps end where it is held up.
     """
     count = max(1, len(steps.host))
+    least, most = bounds
     waits = int((made.items["kind"] == native.WAIT).sum())
     dispatch = float(made.host.filter(_is_dispatch())[column].sum()) / count
-    others = float(made.host.filter(~_is_dispatch())[USUAL].sum()) / count
+    own = ~_is_dispatch() & (pl.col("cause") != "input") if has_workers else ~_is_dispatch()
+    others = float(made.host.filter(own)[USUAL].sum()) / count
     if not basis.host_ns or waits > count or not dispatch:  # one may be at the end of a step
         return None
     share = (basis.host_ns - others) / dispatch

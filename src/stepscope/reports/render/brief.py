@@ -249,10 +249,8 @@ def _first_lines(text: str, width: int, most: int) -> Iterator[Text]:
     """The text in few lines; what is left out, is left out at the end of a word."""
     found = fold(text, width - 7)
     if len(found) > most:
-        found = [
-            *found[: most - 1],
-            f"{fold(text, width - 9)[most - 1].rstrip(' ,;:(')} …",
-        ]
+        last = fold(" ".join(found[most - 1 :]), width - 9)[0]
+        found = [*found[: most - 1], f"{last.rstrip(' ,;:(')} …"]
     for number, line in enumerate(found):
         yield Text(f"     {'→ ' if number == 0 else '  '}{line}")
 

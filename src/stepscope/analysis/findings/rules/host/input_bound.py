@@ -36,7 +36,7 @@ def find(case: Case) -> Finding | None:
         WORTH_A_FINDING,
     )
     if found is not None and case.had_ready_batches:
-        longer = duration(case.basis_ns - case.step_ns)
+        longer = duration(case.lacking_wait_ns)
         found.detail += f" Steps of the job wait {longer} longer than recorded ones: batches were ready when the recording began."
     usual = None if found is None else _with_workers(case, _advised(found, facts), facts)
     if usual is not None:
