@@ -176,8 +176,8 @@ def _fit_to_host(
 ) -> float | None:
     """The share of dispatch at which the host's work of a step is as long as its own step without the profiler.
 
-    None where that is not known: a step that waits for the device inside has no length of the host alone. A wait for batches that
-    workers make is no part of it: the host's own steps end where it is held up.
+    None where that is not known: a step that waits for the device inside has no length of the host alone. Waiting for batches that
+    workers make is not in it: the host's own steps end where it is held up.
     """
     count = max(1, len(steps.host))
     least, most = bounds
