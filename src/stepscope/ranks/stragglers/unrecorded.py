@@ -11,6 +11,7 @@ from stepscope.ranks.stragglers.pace import Pace
 from stepscope.registers.calibration.profiler import SHARED_CORE_SAVES, SHARED_CORE_SAVES_LEAST
 
 SHARED_CORE = "host_compute"
+_WAITED_FOR = ("input", "io")
 
 
 def without_recorder(found: Straggler, paces: Sequence[Pace]) -> Straggler:
@@ -25,11 +26,13 @@ def without_recorder(found: Straggler, paces: Sequence[Pace]) -> Straggler:
         return _scaled(found, SHARED_CORE_SAVES) if is_shared else found
     if not 0 < ratio < 1 or not 0 < found.share < 1:
         return found
-    # The step is as long as the late rank takes. What the others take in it is as much shorter without the recorder, at most;
-    # beside a rank that shares its core, which the recorder's time is taken from twice, hardly at all. Else: the middle.
-    left = (1 - found.share) / (ratio if is_shared else ratio**0.5)
-    least = SHARED_CORE_SAVES_LEAST if is_shared else ratio
-    return _scaled(found, min(1.0, max(least, (1 - left) / found.share)))
+    # The recorder slows what ranks compute, late ones and others alike. What a rank waits for takes as long as ever, or is
+    # computed too: the middle.
+    if not is_shared:
+        return _scaled(found, min(ratio**-0.5, 1 / found.share)) if found.cause in _WAITED_FOR else found
+    # On a shared core the recorder's time is taken twice, and what the others take in the step is hardly shorter without it.
+    left = (1 - found.share) / ratio
+    return _scaled(found, min(1.0, max(SHARED_CORE_SAVES_LEAST, (1 - left) / found.share)))
 
 
 def _unprofiled_ratio(paces: Sequence[Pace]) -> float | None:
