@@ -28,7 +28,7 @@ _BITS = {
     1: 8, 2: 8, 3: 16, 4: 32, 5: 64, 6: 8, 7: 16, 8: 32, 9: 64, 10: 16, 11: 32, 12: 64, 15: 64, 16: 16, 18: 128,
     19: 8, 20: 8, 21: 4, 22: 4, 23: 8, 24: 8, 25: 8, 26: 2, 27: 2, 28: 8, 29: 8, 32: 4, 33: 8,
 }  # fmt: skip
-_ELEMENTWISE = frozenset(
+ELEMENTWISE = frozenset(
     (
         "abs", "add", "and", "atan2", "cbrt", "ceil", "clamp", "compare", "complex", "convert", "cosine",
         "count-leading-zeros", "divide", "erf", "exponential", "exponential-minus-one", "floor", "imag", "is-finite",
@@ -104,7 +104,7 @@ class Worker:
 
     def _flops(self, made: Instruction, beside: dict[int, Instruction], depth: int) -> int | None:
         opcode = made.opcode
-        if opcode in _ELEMENTWISE:
+        if opcode in ELEMENTWISE:
             return made.shape.elements
         if opcode in PRODUCTS:
             return _product_flops(made, [beside[number].shape for number in made.operands])
@@ -217,6 +217,11 @@ def _config(made: Instruction) -> dict[str, Any]:
     except (msgspec.DecodeError, UnicodeDecodeError):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def is_matrix_product(made: Instruction) -> bool:
+    """Whether it multiplies matrices itself, or has a library do so."""
+    return made.opcode == "dot" or (made.opcode == "custom-call" and made.target.startswith(_GEMM_CALLS))
 
 
 def _is_library_product(made: Instruction) -> bool:
