@@ -47,6 +47,7 @@ _PRODUCT_WORD = re.compile(r"(?i)dot|conv_|conv[123]d|matmul|gemm|einsum|attenti
 _JAX_PRODUCTS = {"convolution": "conv_general_dilated"}
 _NUMBER = re.compile(r"(\.\d+)+$")
 _GEMM_CALLS = ("__cublas$", "__cublas", "__triton$gemm", "__onednn$matmul")
+_TRIANGULAR_SOLVE = "__cublas$triangularSolve"
 _ATTENTION_CALL = "__cudnn$fmha"
 _CONV_CALLS = {
     "__cudnn$convForward": (0, 1, -1),
@@ -221,13 +222,15 @@ def _config(made: Instruction) -> dict[str, Any]:
 
 def is_matrix_product(made: Instruction) -> bool:
     """Whether it multiplies matrices itself, or has a library do so."""
-    return made.opcode == "dot" or (made.opcode == "custom-call" and made.target.startswith(_GEMM_CALLS))
+    return made.opcode == "dot" or (made.opcode == "custom-call" and _calls_product(made))
+
+
+def _calls_product(made: Instruction) -> bool:
+    return made.target.startswith(_GEMM_CALLS) and made.target != _TRIANGULAR_SOLVE
 
 
 def _is_library_product(made: Instruction) -> bool:
-    return made.opcode == "custom-call" and (
-        made.target.startswith(_GEMM_CALLS) or made.target in _CONV_CALLS
-    )
+    return made.opcode == "custom-call" and (_calls_product(made) or made.target in _CONV_CALLS)
 
 
 def _call_flops(made: Instruction, read: list[Shape]) -> int | None:
@@ -238,8 +241,8 @@ def _call_flops(made: Instruction, read: list[Shape]) -> int | None:
         return _convolution(made, shapes[0], shapes[1], shapes[2])
     if made.target.startswith(_ATTENTION_CALL):
         return _attention(made, read)
-    if not made.target.startswith(_GEMM_CALLS):
-        return None if made.target.startswith("__cudnn") else 0
+    if not _calls_product(made):
+        return None if made.target.startswith(("__cudnn", _TRIANGULAR_SOLVE)) else 0
     settings = _config(made)
     found = settings.get("gemm_backend_config", settings.get("onednn_matmul_config", {}))
     contracted = found["dot_dimension_numbers"]["lhs_contracting_dimensions"]
@@ -327,6 +330,12 @@ def _bytes(made: Instruction, read: list[Shape]) -> int | None:
     bits = [_array_bits(array) for array in (*(part for shape in read for part in shape.arrays()), *written)]
     total = _sum(bits)
     return None if total is None or total >= _LARGEST else (total + 7) // 8
+
+
+def shape_bytes(shape: Shape) -> int | None:
+    """Bytes of an array; None where the width of its numbers is not known."""
+    bits = _array_bits(shape)
+    return None if bits is None else (bits + 7) // 8
 
 
 def _array_bits(shape: Shape) -> int | None:
