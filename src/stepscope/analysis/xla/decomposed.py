@@ -15,7 +15,6 @@ from stepscope.analysis.xla.loops import root_of
 
 _DECOMPOSES = re.compile(r"(?i)getrf|potrf|geqrf|syev|gesvd|heev|hybrid_eig|lapack_.geev")
 _SAME = ("bitcast", "reshape", "transpose", "copy", "convert")
-_MATRIX = 2
 
 
 def unchanged_decompositions(
@@ -52,7 +51,7 @@ def _source(body: dict[int, Instruction], one: Instruction) -> Instruction | Non
         if first is None:
             return None
         if first.opcode == "parameter":
-            return first if len(first.shape.sizes) == _MATRIX else None
+            return first if len(first.shape.sizes) == 2 else None
         alone = first.opcode in _SAME or (first.opcode == "fusion" and len(first.operands) == 1)
         if not alone or first.shape.elements != body.get(first.operands[0], first).shape.elements:
             return None
