@@ -54,7 +54,7 @@ def _rows_left(case: Case, passes: pl.Series, tables: pl.DataFrame, rate: float)
     mine = case.compute.kernels.filter(pl.col("event").is_in(passes.implode()))
     ns = int(mine["time_ns"].sum()) / max(1, len(case.lengths))
     elements = float((tables["touched"] * tables["elements"] / tables["rows"]).sum())
-    return LOOKUP_WORST * 3 * PARAMETER_BYTES * elements / rate / ns if rate and ns else 0.0
+    return LOOKUP_WORST * PARAMETER_BYTES * (elements + 2 * elements) / rate / ns if rate and ns else 0.0
 
 
 def _why(tables: pl.DataFrame, elements: float) -> str:
