@@ -66,7 +66,6 @@ EXCEPTIONS = {
     "analysis/xla/instruction_cost.py:_BITS": "bits of XLA's types",
     "analysis/xla/instruction_cost.py:_CONV_CALLS": "places of operands",
     "analysis/xla/instruction_cost.py:_bytes": "bits in a byte",
-    "analysis/xla/instruction_cost.py:shape_bytes": "bits in a byte",
     "analysis/xla/memory.py:_FLAGS": "numbers of protobuf fields",
     "diffs/render/flame_svg.py": "geometry and colours of a drawing",
     "diffs/render/text.py": "columns of a table",

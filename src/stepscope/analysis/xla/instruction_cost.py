@@ -334,8 +334,7 @@ def _bytes(made: Instruction, read: list[Shape]) -> int | None:
 
 def shape_bytes(shape: Shape) -> int | None:
     """Bytes of an array; None where the width of its numbers is not known."""
-    bits = _array_bits(shape)
-    return None if bits is None else (bits + 7) // 8
+    return _bytes(Instruction(shape=shape), [])
 
 
 def _array_bits(shape: Shape) -> int | None:
