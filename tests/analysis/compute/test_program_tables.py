@@ -21,15 +21,24 @@ def test_a_gradient_of_few_rows_makes_a_table_and_passes_over_all_of_it_are_foun
     ops = _ops([shapes.get(name) for name in names])
     tables = program_tables(trace, ops)
     assert tables.rows() == [("[1000000,64]", 1_000_000, 8192, 64_000_000)]
-    kernels = ops.select("event", bytes=pl.lit(4.0 * 64_000_000)).with_columns(
+    kernels = ops.select("event", bytes=pl.lit(4.0 * 64_000_000), time_ns=pl.lit(90_000)).with_columns(
         pl.Series(
             "class", ["embedding" if name == "input_scatter_fusion" else "elementwise" for name in names]
         )
     )
-    over = {names[event] for event in whole_passes(ops, kernels, tables)}
+    over = _over(names, ops, kernels, tables, 0.0)
     assert "loop_add_fusion" in over
     assert "loop_broadcast_fusion" in over
     assert "input_scatter_fusion" not in over
+    # 64 MB, a byte of each element, take 64 µs at 1 TB/s: what took less looked up a few rows.
+    rates = {1000.0: True, 500.0: False}
+    assert {rate: "loop_add_fusion" in _over(names, ops, kernels, tables, rate) for rate in rates} == rates
+
+
+def _over(
+    names: list[str], ops: pl.DataFrame, kernels: pl.DataFrame, tables: pl.DataFrame, rate: float
+) -> set[str]:
+    return {names[event] for event in whole_passes(ops, kernels, tables, rate)}
 
 
 def test_a_batch_that_touches_many_rows_and_odd_shapes_make_no_table() -> None:

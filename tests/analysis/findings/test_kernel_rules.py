@@ -10,6 +10,8 @@ from tests.analysis.compute.traces import compute_trace
 from tests.builders.cases import case_of
 
 HALF = "nvjet_sm90_tst_128x128_64x6_2x1_v_bz_TNT"
+PLAIN = "void cutlass::Kernel2<cutlass_80_simt_sgemm_256x128_8x4_nn_align1>"
+TF32 = "sm90_xmma_gemm_f32f32_tf32f32_f32_nt_n_tilesize256x128x32"
 PLAIN = "cutlass_80_simt_sgemm_256x128_8x4_nn_align1"
 TF32 = "sm90_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x32"
 ADD = "void at::native::vectorized_elementwise_kernel<4,float>"
@@ -209,6 +211,17 @@ def test_a_sort_that_takes_much_of_the_step_is_named_without_a_promise() -> None
     assert (found.class_, found.speedup.mid) == ("advice", 1.0)
     assert "aten::sort" in found.detail
     assert "topk" in found.fix
+
+
+@pytest.mark.parametrize(("kernel", "of_product"), [(PLAIN, "fp32-matmul"), (TF32, "mixed-precision")])
+def test_products_inside_of_a_decomposition_belong_to_it(kernel: str, of_product: str) -> None:
+    """The library chooses their precision; the fix is to factor once."""
+    shapes = "[[4096,4096],[4096,4096]]"
+    assert of_product in found_in(*op(10, "aten::mm", kernel, shapes, "float,float", 20, 900))
+    found = found_in(*op(10, "aten::linalg_lu_factor_ex", kernel, shapes, "float,float", 20, 900))
+    assert of_product not in found
+    assert found["slow-op"].class_ == "advice"
+    assert "torch.linalg.lu_factor" in found["slow-op"].fix
 
 
 def test_the_softmax_of_a_loss_is_no_attention() -> None:

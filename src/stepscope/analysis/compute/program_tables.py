@@ -34,13 +34,19 @@ def program_tables(trace: Trace, ops: pl.DataFrame) -> pl.DataFrame:
     return table.filter(pl.col("touched") < FEW_ROWS_OF_TABLE * pl.col("rows"))
 
 
-def whole_passes(ops: pl.DataFrame, kernels: pl.DataFrame, tables: pl.DataFrame) -> pl.Series:
-    """Kernels that go over a whole table, and those that clear an array of its size; `kernels` has event, class and bytes."""
+def whole_passes(
+    ops: pl.DataFrame, kernels: pl.DataFrame, tables: pl.DataFrame, bytes_per_ns: float = 0.0
+) -> pl.Series:
+    """Kernels that go over a whole table, and those that clear an array of its size; `kernels` has event, class, bytes and time_ns.
+
+    What takes less time than the device's memory needs for a byte of each element reads or writes some rows of the table only.
+    """
     known = kernels.filter(pl.col("class").is_in(_PASSES)).join(ops.select("event", "shapes"), on="event")
     shapes = known["shapes"].cast(pl.String)
     over = pl.repeat(False, len(known), dtype=pl.Boolean, eager=True)
     for shape, elements in tables.select("shape", "elements").iter_rows():
-        over |= shapes.str.contains(shape, literal=True).fill_null(False)
+        long = (known["time_ns"] * bytes_per_ns >= elements) | (bytes_per_ns == 0)
+        over |= shapes.str.contains(shape, literal=True).fill_null(False) & long
         over |= shapes.is_null() & (known["bytes"] == PARAMETER_BYTES * elements).fill_null(False)
     found: pl.Series = known["event"].filter(over)
     return found

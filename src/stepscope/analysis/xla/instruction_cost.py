@@ -28,7 +28,7 @@ _BITS = {
     1: 8, 2: 8, 3: 16, 4: 32, 5: 64, 6: 8, 7: 16, 8: 32, 9: 64, 10: 16, 11: 32, 12: 64, 15: 64, 16: 16, 18: 128,
     19: 8, 20: 8, 21: 4, 22: 4, 23: 8, 24: 8, 25: 8, 26: 2, 27: 2, 28: 8, 29: 8, 32: 4, 33: 8,
 }  # fmt: skip
-_ELEMENTWISE = frozenset(
+ELEMENTWISE = frozenset(
     (
         "abs", "add", "and", "atan2", "cbrt", "ceil", "clamp", "compare", "complex", "convert", "cosine",
         "count-leading-zeros", "divide", "erf", "exponential", "exponential-minus-one", "floor", "imag", "is-finite",
@@ -47,6 +47,7 @@ _PRODUCT_WORD = re.compile(r"(?i)dot|conv_|conv[123]d|matmul|gemm|einsum|attenti
 _JAX_PRODUCTS = {"convolution": "conv_general_dilated"}
 _NUMBER = re.compile(r"(\.\d+)+$")
 _GEMM_CALLS = ("__cublas$", "__cublas", "__triton$gemm", "__onednn$matmul")
+_TRIANGULAR_SOLVE = "__cublas$triangularSolve"
 _ATTENTION_CALL = "__cudnn$fmha"
 _CONV_CALLS = {
     "__cudnn$convForward": (0, 1, -1),
@@ -104,7 +105,7 @@ class Worker:
 
     def _flops(self, made: Instruction, beside: dict[int, Instruction], depth: int) -> int | None:
         opcode = made.opcode
-        if opcode in _ELEMENTWISE:
+        if opcode in ELEMENTWISE:
             return made.shape.elements
         if opcode in PRODUCTS:
             return _product_flops(made, [beside[number].shape for number in made.operands])
@@ -219,10 +220,17 @@ def _config(made: Instruction) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
+def is_matrix_product(made: Instruction) -> bool:
+    """Whether it multiplies matrices itself, or has a library do so."""
+    return made.opcode == "dot" or (made.opcode == "custom-call" and _calls_product(made))
+
+
+def _calls_product(made: Instruction) -> bool:
+    return made.target.startswith(_GEMM_CALLS) and made.target != _TRIANGULAR_SOLVE
+
+
 def _is_library_product(made: Instruction) -> bool:
-    return made.opcode == "custom-call" and (
-        made.target.startswith(_GEMM_CALLS) or made.target in _CONV_CALLS
-    )
+    return made.opcode == "custom-call" and (_calls_product(made) or made.target in _CONV_CALLS)
 
 
 def _call_flops(made: Instruction, read: list[Shape]) -> int | None:
@@ -233,8 +241,8 @@ def _call_flops(made: Instruction, read: list[Shape]) -> int | None:
         return _convolution(made, shapes[0], shapes[1], shapes[2])
     if made.target.startswith(_ATTENTION_CALL):
         return _attention(made, read)
-    if not made.target.startswith(_GEMM_CALLS):
-        return None if made.target.startswith("__cudnn") else 0
+    if not _calls_product(made):
+        return None if made.target.startswith(("__cudnn", _TRIANGULAR_SOLVE)) else 0
     settings = _config(made)
     found = settings.get("gemm_backend_config", settings.get("onednn_matmul_config", {}))
     contracted = found["dot_dimension_numbers"]["lhs_contracting_dimensions"]
@@ -322,6 +330,11 @@ def _bytes(made: Instruction, read: list[Shape]) -> int | None:
     bits = [_array_bits(array) for array in (*(part for shape in read for part in shape.arrays()), *written)]
     total = _sum(bits)
     return None if total is None or total >= _LARGEST else (total + 7) // 8
+
+
+def shape_bytes(shape: Shape) -> int | None:
+    """Bytes of an array; None where the width of its numbers is not known."""
+    return _bytes(Instruction(shape=shape), [])
 
 
 def _array_bits(shape: Shape) -> int | None:

@@ -16,6 +16,7 @@ from stepscope.registers.calibration.kernels import (
     FUSED_ADAM_TENSORS,
     FUSED_MOMENTUM_TENSORS,
     LIGHTEST_PASS_TENSORS,
+    LOOKUP_WORST,
     PARAMETER_BYTES,
     SPARSE_PROGRAM_UPDATE_WORST,
     SPARSE_UPDATE_WORST,
@@ -41,11 +42,19 @@ def _in_programs(case: Case) -> Finding | None:
     tables = program_tables(case.trace, case.ops)
     if tables.is_empty():
         return None
-    passes = whole_passes(case.ops, case.compute.kernels, tables)
-    chosen = passes.to_frame("event").select(
-        "event", least=pl.lit(0.0), most=pl.lit(SPARSE_PROGRAM_UPDATE_WORST)
-    )
+    rate = case.peaks.bytes_per_s / 1e9 if case.peaks else 0.0
+    passes = whole_passes(case.ops, case.compute.kernels, tables, rate)
+    most = min(1.0, SPARSE_PROGRAM_UPDATE_WORST + _rows_left(case, passes, tables, rate))
+    chosen = passes.to_frame("event").select("event", least=pl.lit(0.0), most=pl.lit(most))
     return of_kernels(case, RULE, chosen, _why(tables, int(tables["elements"].sum())), DENSE_TABLE_LEAST)
+
+
+def _rows_left(case: Case, passes: pl.Series, tables: pl.DataFrame, rate: float) -> float:
+    """What the rows of the batch need at worst, as a share of the passes: they are read, and added to those of the table."""
+    mine = case.compute.kernels.filter(pl.col("event").is_in(passes.implode()))
+    ns = int(mine["time_ns"].sum()) / max(1, len(case.lengths))
+    elements = float((tables["touched"] * tables["elements"] / tables["rows"]).sum())
+    return LOOKUP_WORST * PARAMETER_BYTES * (elements + 2 * elements) / rate / ns if rate and ns else 0.0
 
 
 def _why(tables: pl.DataFrame, elements: float) -> str:
@@ -135,8 +144,8 @@ RULE: Rule[Case] = Rule(
     title="Whole embedding tables are updated for a few rows",
     turn=118,
     page="kernels",
-    owns="kernels of the optimizer and of dense embedding gradients (in a compiled program, all that pass over an array of the table's size), where tables are most of the parameters and a batch touches less than a tenth of their rows; from 20 % of the step on",
-    change="the optimizer leaves the tables out, but for a tenth of its time at most; their gradients take no time at best. In a compiled program at most 4 % of the passes over whole tables are left",
+    owns="kernels of the optimizer and of dense embedding gradients (in a compiled program, all that pass over an array of the table's size, but not what takes too little time to read all of it, as lookups and scatters of rows), where tables are most of the parameters and a batch touches less than a tenth of their rows; from 20 % of the step on",
+    change="the optimizer leaves the tables out, but for a tenth of its time at most; their gradients take no time at best. In a compiled program at most 4 % of the passes over whole tables are left, and four times what the device's memory needs to read the rows of the batch and to add them to the table",
     fix={
         "pytorch": "Update only the rows of the batch: nn.Embedding(…, sparse=True) with torch.optim.SparseAdam (or SGD, Adagrad) for the tables, and the usual optimizer for the rest. Rows that a batch lacks then keep their moments: results change a little.",
         "jax": "Update only the rows of the batch: take the gradient of the gathered rows, table[ids], instead of the table, and write the new rows with table.at[ids].set(…) (jnp.unique with a fixed size where ids repeat).",

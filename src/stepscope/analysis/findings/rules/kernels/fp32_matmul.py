@@ -8,6 +8,7 @@ from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.promise import left_by_replay, of_kernels, shorten_kernels
 from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.analysis.findings.solvers import solver_kernels
 from stepscope.registers.calibration.kernels import (
     AUTOCAST_OTHERS_BEST,
     AUTOCAST_OTHERS_WORST,
@@ -80,7 +81,9 @@ def _plain_products(case: Case) -> pl.DataFrame:
     alone = pl.format("kernel {}", "event")
     rows = rows.with_columns(product=pl.coalesce(pl.format("op {}", "op"), by_name, alone))
     share = (pl.col("dur_ns") * pl.col("plain")).sum() / pl.col("dur_ns").sum()
-    rows = rows.filter(share.over("product") > MAJORITY)
+    rows = rows.filter(
+        share.over("product") > MAJORITY, ~pl.col("event").is_in(solver_kernels(case).implode())
+    )
     flops = case.ops.filter(pl.col("flops") > 0).select("event", "flops")
     of_op = rows.join(flops, left_on="op", right_on="event", how="left", maintain_order="left")["flops"]
     own = rows.join(flops, on="event", how="left", maintain_order="left")["flops"]
@@ -150,7 +153,7 @@ RULE: Rule[Case] = Rule(
     title="Matrix products run in fp32, without tensor cores",
     turn=190,
     page="kernels",
-    owns="all kernels of products and convolutions that are mostly in plain fp32, on a device with tensor cores",
+    owns="all kernels of products and convolutions that are mostly in plain fp32, on a device with tensor cores, but for those inside of decompositions and solvers",
     change="products at 62 to 78 % of the 16-bit peak, convolutions at 30 to 55 %, attention at 30 to 55 %, other kernels 0.85 to 1.25 times as long (at worst, under JAX, at these shares of the peak of TF32, its default); with TF32 as a second line, at 62 to 82 % of its peak",
     fix={
         "pytorch": "Let tensor cores do it: torch.set_float32_matmul_precision('high') for TF32, or torch.autocast('cuda', dtype=torch.bfloat16).",

@@ -8,6 +8,7 @@ from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import of_kernels
 from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.analysis.findings.solvers import solver_kernels
 from stepscope.analysis.kernels.occupancy import multiprocessors
 from stepscope.registers.policy.findings import (
     LEAST_BLOCKS_FACTOR,
@@ -25,7 +26,9 @@ def find(case: Case) -> Finding | None:
     processors = next((count for count in counts if count), None)
     if not processors or case.kernels.is_empty():
         return None
-    long = case.kernels.filter(pl.col("dur_ns") > LONG_KERNEL_NS)
+    long = case.kernels.filter(
+        pl.col("dur_ns") > LONG_KERNEL_NS, ~pl.col("event").is_in(solver_kernels(case).implode())
+    )
     blocks = long.select("event", blocks=_blocks(long["grid"]), name=pl.col("name").cast(pl.String))
     few = blocks.filter(pl.col("blocks") <= processors / 2).filter(
         ~pl.col("name").str.contains(_FILLS_BY_DESIGN)
@@ -54,7 +57,7 @@ RULE: Rule[Case] = Rule(
     title="Long kernels use a fraction of the device",
     turn=210,
     page="kernels",
-    owns="kernels over 50 µs with at most half as many blocks as multiprocessors",
+    owns="kernels over 50 µs with at most half as many blocks as multiprocessors, but for those inside of decompositions and solvers",
     change="blocks / multiprocessors of their time at best; half of that gain at least",
     certainty=UNSURE_KERNELS,
     fix={

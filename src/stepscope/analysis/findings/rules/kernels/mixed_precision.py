@@ -8,6 +8,7 @@ from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import of_kernels
 from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.analysis.findings.solvers import solver_kernels
 from stepscope.registers.calibration.kernels import (
     AUTOCAST_OTHERS_BEST,
     AUTOCAST_OTHERS_WORST,
@@ -53,6 +54,7 @@ def _tf32_products(case: Case) -> pl.DataFrame:
         pl.col("precision") == "tf32",
         pl.col("device").eq_missing(case.device),
         pl.col("time_ns") > 0,
+        ~pl.col("event").is_in(solver_kernels(case).implode()),
     )
 
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
+import msgspec
 import polars as pl
 
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.promise import of_kernels
 from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.analysis.findings.solvers import SOLVES, named_kernels
 from stepscope.analysis.xla.branches import selected_work
+from stepscope.analysis.xla.decomposed import unchanged_decompositions
 from stepscope.analysis.xla.hlo_module import read_module
 from stepscope.analysis.xla.ops import programs_that_ran
 from stepscope.registers.policy.compute import AT_ITS_BOUND, SLOW_OP_LEAST
@@ -20,13 +26,20 @@ _CHOSEN = (
 _BOTH_BRANCHES = "Its result is kept only where a condition holds, but it is computed in every turn of a loop: both branches run, and one is selected."
 _BRANCH = "Keep the condition the same for the whole batch, so that lax.cond remains a branch: under jax.vmap, do not map what it depends on, such as a step counter (in_axes=None)."
 
+_AGAIN = "decomposes a matrix again that each step is given and nothing in the recording changes"
+_FACTOR_ONCE = {
+    "jax": "If the matrix stays the same, factor it once before the loop: jax.scipy.linalg.lu_factor and lu_solve (cho_factor and cho_solve for symmetric positive definite ones) instead of jnp.linalg.solve or inv.",
+    "pytorch": "If the matrix stays the same, factor it once before the loop: torch.linalg.lu_factor and lu_solve (torch.linalg.cholesky and torch.cholesky_solve for symmetric positive definite ones) instead of torch.linalg.solve or inv.",
+    ANY: "If the matrix stays the same, factor it once before the loop.",
+}
+
 
 def find(case: Case) -> Finding | None:
     """The longest of them, if that is enough to look at; there may be no faster way, so that nothing is promised."""
     if case.device is None:
         return None
-    kernels = _named(case)
-    chosen = kernels.filter(pl.col("op").str.contains(_CHOSEN))
+    kernels = named_kernels(case)
+    chosen = kernels.filter(pl.col("op").str.contains(_CHOSEN) | pl.col("op").str.contains(SOLVES))
     ranked = chosen.group_by("op").agg(
         pl.col("time_ns", "ideal_ns").sum(), pl.col("event"), known=(pl.col("reason") != "unknown").all()
     )
@@ -39,11 +52,15 @@ def find(case: Case) -> Finding | None:
     ns = case.per_step(owned)
     if ns < SLOW_OP_LEAST * case.step_ns:
         return None
+    fix = RULE.fix_for(case.trace.info.framework, case.has_device)
+    if re.search(SOLVES, longest["op"]):
+        fix = f"{_FACTOR_ONCE.get(case.trace.info.framework or ANY, _FACTOR_ONCE[ANY])} {fix}"
+        again = _decomposed_again(case, mine)
+        found = of_kernels(case, RULE, again, f"{_AGAIN} ({longest['op']}).", SLOW_OP_LEAST)
+        if found is not None:
+            return msgspec.structs.replace(found, class_="time", fix=fix, where=case.places(owned))
     case.claim(owned)
-    detail, fix = (
-        f"{case.of_step(ns)} is spent in {longest['op']}.",
-        RULE.fix_for(case.trace.info.framework, case.has_device),
-    )
+    detail = f"{case.of_step(ns)} is spent in {longest['op']}."
     if _is_selected(case, mine):
         detail, fix = f"{detail} {_BOTH_BRANCHES}", f"{_BRANCH} {fix}"
     found = RULE.finding(
@@ -56,6 +73,19 @@ def find(case: Case) -> Finding | None:
     return found
 
 
+def _decomposed_again(case: Case, kernels: pl.Series) -> pl.DataFrame:
+    """event, least, most of those kernels that decompose a matrix which nothing in the recording changes: they are not needed."""
+    codes = {hlo for _, _, hlo in programs_that_ran(case.trace)} if case.runs_programs else set()
+    copies = case.trace.copies.filter(pl.col("direction").cast(pl.String) == "HtoD")["bytes"].drop_nulls()
+    unchanged = unchanged_decompositions([read_module(hlo) for hlo in codes], set(copies))
+    known = pl.DataFrame(list(unchanged), schema={"name": pl.String, "shapes": pl.String}, orient="row")
+    ops = case.ops.filter(pl.col("event").is_in(kernels.implode())).select(
+        "event", pl.col("name", "shapes").cast(pl.String)
+    )
+    mine = ops.join(known, on=["name", "shapes"], how="semi", maintain_order="left").unique("event")
+    return mine.select("event", least=pl.lit(0.0), most=pl.lit(0.0))
+
+
 def _is_selected(case: Case, kernels: pl.Series) -> bool:
     """Whether a loop of a compiled program computes this only for a value that a condition may throw away."""
     if not case.runs_programs:
@@ -65,16 +95,6 @@ def _is_selected(case: Case, kernels: pl.Series) -> bool:
     return any(names <= selected_work(read_module(hlo)) for hlo in codes)
 
 
-def _named(case: Case) -> pl.DataFrame:
-    """The kernels with their op: that of the program where a compiled one runs them, which may launch all of them at once."""
-    kernels = case.compute.kernels.filter(pl.col("time_ns") > 0).with_columns(pl.col("op").cast(pl.String))
-    if not case.runs_programs:
-        return kernels
-    ops = case.ops.select("event", instruction=pl.col("name").cast(pl.String)).unique("event")
-    known = kernels.join(ops, on="event", how="left", maintain_order="left")
-    return known.with_columns(op=pl.coalesce("instruction", "op"))
-
-
 RULE: Rule[Case] = Rule(
     code="slow-op",
     title="One op takes much of the step",
@@ -82,7 +102,7 @@ RULE: Rule[Case] = Rule(
     class_="advice",
     page="ops",
     owns="kernels of the longest op that sorts, searches, looks up, scatters or solves, from a fifth of the step on, if they are far from their bound",
-    change="nothing: whether there is a faster way depends on the data",
+    change="nothing: whether there is a faster way depends on the data; but a decomposition of a matrix goes that a compiled program is given in each step, if no program returns one of its shape and none of its size is copied to the device",
     fix={
         "pytorch": "Look for a cheaper way to the same result: topk instead of a full sort, F.embedding or index_select instead of x[index] (whose gradient sorts), index_add_ with sorted or fewer indices, results that do not change computed once before the loop, float32 instead of float64.",
         "jax": "Look for a cheaper way to the same result: jax.lax.top_k instead of a sort, segment_sum with indices_are_sorted=True, results that do not change computed once before the loop.",

@@ -11,21 +11,63 @@ from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import of_kernels
 from stepscope.analysis.findings.rule import ANY, Rule
-from stepscope.analysis.serving.workload import INFERENCE
+from stepscope.analysis.serving.workload import INFERENCE, TRAINING
+from stepscope.analysis.xla.hlo_module import read_module
+from stepscope.analysis.xla.ops import programs_that_ran
+from stepscope.analysis.xla.unread_rows import unread_rows
 from stepscope.registers.policy.findings import MAJORITY
 from stepscope.registers.policy.useless_work import ROWS_LEFT_MOST, UNUSED_ROWS_LEAST
+from stepscope.trace.frames import take_largest
 
 _PRODUCTS = ("aten::mm", "aten::addmm")
 _AROUND = (*_PRODUCTS, "aten::linear", "aten::matmul")
 _VIEWS = ("aten::select", "aten::slice")
+_READ_IN_PART = (b"slice", b"gather")
 _MATRIX = 2
 _POSITIONS = 3  # dimensions of samples, positions and classes
 
 
 def find(case: Case) -> Finding | None:
-    """Products of which no kernel reads the result as a whole, but a view takes a part."""
-    if case.workload != INFERENCE or case.trace.info.framework != "pytorch" or case.device is None:
+    """In compiled programs by their code, else by the ops."""
+    if case.device is None or case.workload == TRAINING:
         return None
+    if case.runs_programs:
+        return _in_programs(case)
+    is_known = case.workload == INFERENCE and case.trace.info.framework == "pytorch"
+    return _in_ops(case) if is_known else None
+
+
+def _in_programs(case: Case) -> Finding | None:
+    """Products of which the code of the programs that ran reads a few rows, and what else computes all of them."""
+    codes = {hlo for _, _, hlo in programs_that_ran(case.trace)}
+    if not any(part in hlo for hlo in codes for part in _READ_IN_PART):
+        return None
+    fetched = case.trace.copies.filter(pl.col("direction").cast(pl.String) == "DtoH")["bytes"]
+    unread = unread_rows([read_module(hlo) for hlo in codes], int(take_largest(fetched)))
+    if not unread:
+        return None
+    left = [
+        (*work, 1 / one.times, most)
+        for one in unread
+        for work, most in (
+            (one.product, max(1 / one.times, ROWS_LEFT_MOST)),
+            *((each, 1 / one.times) for each in one.passes),
+        )
+    ]
+    schema = {"name": pl.String, "shapes": pl.String, "least": pl.Float64, "most": pl.Float64}
+    known = pl.DataFrame(left, schema=schema, orient="row").unique(["name", "shapes"])
+    ops = case.ops.select("event", pl.col("name", "shapes").cast(pl.String)).unique("event")
+    chosen = ops.join(known, on=["name", "shapes"], maintain_order="left")
+    return _found(case, chosen.select("event", "least", "most"), max(one.times for one in unread))
+
+
+def _found(case: Case, chosen: pl.DataFrame, positions: int) -> Finding | None:
+    why = f"computes a product for all of {positions:,} positions, of which no kernel reads more than a part."
+    return of_kernels(case, RULE, chosen, why, evidence={"positions": positions})
+
+
+def _in_ops(case: Case) -> Finding | None:
+    """Products of which no kernel reads the result as a whole, but a view takes a part."""
     ops = case.ops.filter(pl.col("shapes").is_not_null(), pl.col("step").is_not_null()).select(
         "event", "device_total_ns", pl.col("name", "shapes").cast(pl.String)
     )
@@ -44,8 +86,7 @@ def find(case: Case) -> Finding | None:
     chosen = kernels.to_frame("event").with_columns(
         least=pl.lit(1 / positions), most=pl.lit(max(1 / positions, ROWS_LEFT_MOST))
     )
-    why = f"computes a product for all of {positions:,} positions, of which no kernel reads more than a part."
-    return of_kernels(case, RULE, chosen, why, evidence={"positions": positions})
+    return _found(case, chosen, positions)
 
 
 def _shapes(text: str) -> list[list[int]]:
@@ -91,10 +132,11 @@ RULE: Rule[Case] = Rule(
     title="A product computes rows that nothing reads",
     turn=183,
     page="ops",
-    owns="products of inference whose result no kernel reads as a whole, while a view takes a part of its positions",
-    change="their time shrinks to the share of one position, at most to a tenth",
+    owns="products of inference whose result no kernel reads as a whole, while a view takes a part of its positions; in compiled programs, those of whose rows their code, or that of the program that takes the result, reads an eighth or less, and the passes over all rows",
+    change="their time shrinks to the share of one position, at most to a tenth; passes over all rows shrink to the share that is read",
     fix={
         "pytorch": "Choose the positions before the product: head(hidden[:, -1]) instead of head(hidden)[:, -1].",
+        "jax": "Choose the positions before the product: hidden[:, -1] @ head instead of (hidden @ head)[:, -1], in the same jitted function.",
         ANY: "Choose the positions before the product.",
     },
     find=find,
