@@ -263,7 +263,7 @@ def test_ranks_inside_files_whose_names_do_not_tell(tmp_path: Path) -> None:
 def test_first_bytes_are_unpacked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = [f"vm_1.{1694128201545 + number * 60_000}.pt.trace.json.gz" for number in range(3)]
     for name in names:
-        put(tmp_path, name, content=gzip.compress(kineto()))
+        put(tmp_path, name, content=gzip.compress(kineto(rank=0, world_size=2)))
     read: list[str] = []
     opening = Source.opening
 
