@@ -18,9 +18,7 @@ from stepscope.profiles.find.skipped import HEAD_BYTES
 LARGEST_UNPACKED = 256 << 20
 _DISTRIBUTED = pattern(rb'"distributedInfo"\s*:\s*\{(.{0,4096})', re.DOTALL)
 # The rank and the number of ranks together, in the order in which PyTorch writes them.
-_BOTH = pattern(
-    rb'"distributedInfo"[^{}]*\{[^{}]*?"rank":\s*(\d{1,6})\b[^{}]*?"world_size":\s*(\d{1,6})\b'
-)
+_BOTH = pattern(rb'"distributedInfo"[^{}]*\{[^{}]*?"rank":\s*(\d{1,6})\b[^{}]*?"world_size":\s*(\d{1,6})\b')
 _RANK = pattern(rb'"rank"\s*:\s*"?(\d{1,6})\b')
 _WORLD = pattern(rb'"world_size"\s*:\s*"?(\d{1,6})\b')
 _BACKEND = pattern(rb'"backend"\s*:\s*"([^"]{1,40})"')
