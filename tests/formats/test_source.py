@@ -41,6 +41,7 @@ def content(found: Source) -> tuple[bytes, list[str]]:
 def test_content_is_the_same_however_it_is_stored(tmp_path: Path, data: bytes) -> None:
     assert content(put(tmp_path, data)) == (CONTENT, [])
     assert put(tmp_path, data).head(100) == CONTENT[:100]
+    assert put(tmp_path, data).opening(100) == (CONTENT[:100], data is not CONTENT)
     assert put(tmp_path, data).is_packed() == (data is not CONTENT)
 
 

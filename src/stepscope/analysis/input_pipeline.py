@@ -8,23 +8,22 @@ inside the loader; its self time leaves out the stages inside it.
 
 from __future__ import annotations
 
-from array import array
 from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
 from stepscope.analysis.account.account import Account
+from stepscope.analysis.host.activity import self_time
 from stepscope.analysis.steps.find import Steps
 from stepscope.analysis.steps.usual import outliers, usual
 from stepscope.lazy import dataclass
 from stepscope.names import short_name
-from stepscope.native.spans.nesting import self_times
 from stepscope.native.spans.sets import intersect, total, union
 from stepscope.registers.policy.findings import INPUT_HIGH, INPUT_MODERATE
 from stepscope.registers.policy.tables import INPUT_STAGES
-from stepscope.trace.columns import buffer, repeated, series
-from stepscope.trace.lookup import by_name, distinct, parents_of
+from stepscope.trace.columns import buffer, repeated
+from stepscope.trace.lookup import by_name, distinct
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
 
@@ -150,10 +149,7 @@ def stage_events(trace: Trace, account: Account | None) -> pl.DataFrame:
 
 
 def _with_self_time(trace: Trace, inside: pl.DataFrame) -> pl.DataFrame:
-    events = trace.events
-    own = array("q", bytes(8 * len(events)))
-    self_times(parents_of(events), buffer(events["dur_ns"]), own)
-    return inside.with_columns(self_ns=series("self", own, pl.Int64).gather(inside["id"]))
+    return inside.with_columns(self_ns=self_time(trace.events).gather(inside["id"]))
 
 
 def _stages(trace: Trace, inside: pl.DataFrame) -> pl.DataFrame:

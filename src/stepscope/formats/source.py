@@ -30,6 +30,7 @@ class Source:
         self.filesystem = filesystem
         self.problems = Problems()
         self.bytes_read = 0
+        self._begins_packed = False
 
     @property
     def name(self) -> str:
@@ -50,12 +51,16 @@ class Source:
 
     def head(self, count: int = 1 << 16) -> bytes:
         """The first bytes of the content, unpacked; problems met here are not noted."""
-        found = bytearray()
-        for piece in Source(self.path, self.filesystem).pieces(count):
+        return self.opening(count)[0]
+
+    def opening(self, count: int) -> tuple[bytes, bool]:
+        """The same, and whether the content is gzipped: the file is opened once for both."""
+        source, found = Source(self.path, self.filesystem), bytearray()
+        for piece in source.pieces(count):
             found += piece
             if len(found) >= count:
                 break
-        return bytes(found[:count])
+        return bytes(found[:count]), source._begins_packed
 
     def content(self) -> mmap.mmap | bytes | bytearray:
         """All of the content, unpacked: a read-only map where the file is plain and local."""
@@ -72,7 +77,8 @@ class Source:
         with self._open() as file:
             try:
                 first = file.read(min(size, READ_BYTES))
-                if first[:2] == GZIP_MAGIC:
+                self._begins_packed = first[:2] == GZIP_MAGIC
+                if self._begins_packed:
                     yield from self._unpacked(file, first, size)
                 else:
                     yield from self._plain(file, first, size)
@@ -99,13 +105,14 @@ class Source:
         if self.filesystem is not None:
             with _remotely(self.path):
                 return cast("AbstractContextManager[IO[bytes]]", self.filesystem.open(self.path, "rb"))
+        file = Path(self.path)
         with _in_words(self.path):
-            if not stat.S_ISREG(mode := Path(self.path).stat().st_mode) and not stat.S_ISDIR(mode):
+            if not stat.S_ISREG(mode := file.stat().st_mode) and not stat.S_ISDIR(mode):
                 # A pipe would wait for a writer, and a device has no end.
                 raise UnreadableFile(
                     f"{self.path} is a pipe or a device, not a file", fix="Copy it to a file first."
                 )
-            return Path(self.path).open("rb")
+            return file.open("rb")
 
 
 @contextmanager

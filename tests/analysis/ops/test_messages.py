@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stepscope.analysis.ops.messages import Call, Messages, find_messages
+from stepscope.analysis.ops.messages import Call, Messages, find_messages, may_have_messages
 
 FLOATS = '["float", "float"]'
 
@@ -40,3 +40,9 @@ def test_the_gradient_goes_the_other_way_round() -> None:
 def test_damaged_shapes_are_no_messages() -> None:
     broken: Call = (1, 1, "aten::index", "damaged", FLOATS)
     assert find_messages([broken, weigh(1, 2), add(1, 3), (1, 4, "aten::index", None, None)]) == []
+
+
+def test_names_that_can_be_messages() -> None:
+    assert may_have_messages(["aten::mm", "aten::index_select", "aten::index_add_"])
+    assert not may_have_messages(["aten::index_select", "aten::mul"])
+    assert not may_have_messages(["aten::index_add_", "aten::mul"])

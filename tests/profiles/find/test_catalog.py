@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import socket
 import subprocess
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from stepscope.errors import NothingFound, StepscopeError, UnreadableFile
+from stepscope.formats.source import Source
 from stepscope.profiles.find import catalog as catalogs
 from stepscope.profiles.find import walk
 from stepscope.profiles.find.catalog import Catalog, choose, scan
@@ -256,6 +258,22 @@ def test_ranks_inside_files_whose_names_do_not_tell(tmp_path: Path) -> None:
         [("vm_400", None)],
         [("vm_300", None)],
     ]
+
+
+def test_first_bytes_are_unpacked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [f"vm_1.{1694128201545 + number * 60_000}.pt.trace.json.gz" for number in range(3)]
+    for name in names:
+        put(tmp_path, name, content=gzip.compress(kineto(rank=0, world_size=2)))
+    read: list[str] = []
+    opening = Source.opening
+
+    def noted(source: Source, count: int) -> tuple[bytes, bool]:
+        read.append(source.name)
+        return opening(source, count)
+
+    monkeypatch.setattr(Source, "opening", noted)
+    assert len(scan(tmp_path).runs) == 3
+    assert sorted(read) == names
 
 
 def test_remote_folders(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,7 @@ from stepscope.native.host import lineage as codes
 from stepscope.native.spans.nesting import self_times
 from stepscope.registers.calibration.launches import LONG_HOST_NS
 from stepscope.trace.columns import buffer, series
+from stepscope.trace.frames import kept_with_frame
 from stepscope.trace.judged_texts import contains
 from stepscope.trace.lookup import events_named, parents_of
 from stepscope.trace.scopes import ancestors
@@ -64,6 +65,7 @@ def computing_ops(trace: Trace, code: pl.Series) -> pl.Series:
     return pl.select(pl.when(root).then(events["id"]).otherwise(ancestors(events, root))).to_series()
 
 
+@kept_with_frame
 def self_time(events: pl.DataFrame) -> pl.Series:
     """The duration of each event without those inside it."""
     own = array("q", bytes(8 * len(events)))

@@ -7,7 +7,8 @@ the ops that the program calls: gathers, a concatenation of as many rows and col
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -44,15 +45,21 @@ class Concatenated:
         return (read + written) / (2 * self.columns)
 
 
+def may_have_concatenated(names: Collection[str]) -> bool:
+    """Whether ops of these names can be any: rows are gathered, joined and multiplied."""
+    return not any(set(needed).isdisjoint(names) for needed in (_GATHERS, _JOINS, _PRODUCTS))
+
+
 def concatenated_rows(calls: Iterable[tuple[int, str, str | None]]) -> list[Concatenated]:
     """Those of the calls (thread, name, shapes) of a step, in their order."""
     found: dict[Concatenated, None] = {}
     gathers: list[Matrix] = []
     thread, joined = None, None
+    matrices = cache(_matrices)
     for track, name, text in calls:
         if track != thread:
             thread, gathers, joined = track, [], None
-        given = _matrices(text)
+        given = matrices(text)
         if name in _GATHERS and given:
             gathers, joined = [*gathers, given[0]], None
         elif name in _JOINS:

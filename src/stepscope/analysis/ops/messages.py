@@ -6,7 +6,8 @@ Its gradient is the same the other way round.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from functools import cache
 
 import msgspec
 
@@ -39,6 +40,11 @@ class Messages:
     dtype: str
 
 
+def may_have_messages(names: Collection[str]) -> bool:
+    """Whether ops of these names can be any: rows are gathered, and some are added up."""
+    return not set(_GATHERS).isdisjoint(names) and not set(_ADDS).isdisjoint(names)
+
+
 def find_messages(calls: Iterable[Call]) -> list[Messages]:
     """Those of the calls that work on the device (thread, event, name, shapes, dtypes), in their order.
 
@@ -47,10 +53,11 @@ def find_messages(calls: Iterable[Call]) -> list[Messages]:
     found: list[Messages] = []
     by_element: set[Matrix] = set()
     thread, begun = None, None
+    matrices = cache(_matrices)  # a step repeats the shapes of the one before
     for track, event, name, text, dtypes in calls:
         if track != thread:
             thread, begun = track, None
-        given = _matrices(text)
+        given = matrices(text)
         if name in _GATHERS:
             kinds = msgspec.json.decode(dtypes or "[]")
             begun = (

@@ -15,8 +15,9 @@ from stepscope.errors import NothingFound, StepscopeError, UnreadableFile
 from stepscope.formats import flight_recorder
 from stepscope.lazy import dataclass
 from stepscope.profiles.find.alike import join_alike
-from stepscope.profiles.find.duplicates import rank_in, without_copies
+from stepscope.profiles.find.duplicates import without_copies
 from stepscope.profiles.find.file_names import pattern
+from stepscope.profiles.find.inside import rank_in
 from stepscope.profiles.find.joined import join_by_content
 from stepscope.profiles.find.paths import Location, locate
 from stepscope.profiles.find.rings import behind_their_own, settle_rings

@@ -17,6 +17,8 @@ from stepscope.profiles.find.skipped import HEAD_BYTES
 # A packed file has to be unpacked to its end for its last events.
 LARGEST_UNPACKED = 256 << 20
 _DISTRIBUTED = pattern(rb'"distributedInfo"\s*:\s*\{(.{0,4096})', re.DOTALL)
+# The rank and the number of ranks together, in the order in which PyTorch writes them.
+_BOTH = pattern(rb'"distributedInfo"[^{}]*\{[^{}]*?"rank":\s*(\d{1,6})\b[^{}]*?"world_size":\s*(\d{1,6})\b')
 _RANK = pattern(rb'"rank"\s*:\s*"?(\d{1,6})\b')
 _WORLD = pattern(rb'"world_size"\s*:\s*"?(\d{1,6})\b')
 _BACKEND = pattern(rb'"backend"\s*:\s*"([^"]{1,40})"')
@@ -27,13 +29,17 @@ _NO_HEADER = ("xplane", "tf_events", RING)
 
 @dataclass(frozen=True)
 class Inside:
-    """`start_ns` is the time of its first events since 1970, or since another moment that all clocks of a machine share."""
+    """What it says. `told` is the rank and the number of ranks, where PyTorch's header begins the file.
+
+    `start_ns` is the time of its first events since 1970, or since another moment that all clocks of a machine share.
+    """
 
     rank: int | None = None
     world: int | None = None
     backend: str = ""
     base_ns: int = 0
     start_ns: int | None = None
+    told: tuple[int, int] | None = None
 
     @property
     def is_of_many(self) -> bool:
@@ -47,6 +53,12 @@ def look_inside(entries: Sequence[Entry]) -> dict[str, Inside]:
     with ThreadPoolExecutor(8, thread_name_prefix="stepscope-scan") as pool:
         found = zip(asked, pool.map(_inside, asked), strict=True)
     return {item.path: inside for item, inside in found if inside is not None}
+
+
+def rank_in(item: Entry) -> tuple[int, int] | None:
+    """The rank and the number of ranks in the first bytes of a file; None where it does not say, or cannot be read."""
+    inside = _inside(item)
+    return None if inside is None else inside.told
 
 
 def last_event_ns(item: Entry, inside: Inside) -> int | None:
@@ -81,31 +93,36 @@ def _kept(path: str, _size: int, _mtime_ns: int) -> Inside | None:
 
 def _read(source: Source) -> Inside | None:
     try:
-        head = source.head(HEAD_BYTES)
+        head, is_packed = source.opening(HEAD_BYTES)
         about = head
-        if b'"distributedInfo"' not in head and not source.is_packed() and source.filesystem is None:
+        if b'"distributedInfo"' not in head and not is_packed and source.filesystem is None:
             about = _plain_tail(source.path)  # some writers put the header behind the events
     except Exception:  # whatever is wrong with the file is reported when it is read
         return None
     spread = _DISTRIBUTED.search(about)
     text = spread[1] if spread else b""
     base = _number(_BASE, head) or _number(_BASE, about) or 0
-    from statistics import median
-
     times = _times(head)
-    backend = _BACKEND.search(text)
+    backend, both = _BACKEND.search(text), _BOTH.search(head)
     return Inside(
         rank=_number(_RANK, text),
         world=_number(_WORLD, text),
         backend=backend[1].decode("ascii", "replace") if backend else "",
         base_ns=base,
-        start_ns=base + round(median(times) * 1000) if times else None,
+        start_ns=base + round(_median(times) * 1000) if times else None,
+        told=None if both is None else (int(both[1]), int(both[2])),
     )
 
 
 def _times(text: bytes) -> list[float]:
     """Of all events in a piece of text, in microseconds, without zeros."""
     return [time for time in map(float, _TIME.findall(text)) if time > 0]
+
+
+def _median(times: list[float]) -> float:
+    """As `statistics.median`, which takes longer to import than it takes to look at a hundred files."""
+    ordered, half = sorted(times), len(times) // 2
+    return ordered[half] if len(times) % 2 else (ordered[half - 1] + ordered[half]) / 2
 
 
 def _number(shape: re.Pattern[bytes], text: bytes) -> int | None:

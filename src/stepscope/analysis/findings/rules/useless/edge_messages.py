@@ -9,7 +9,7 @@ from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import of_kernels
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.formulas.constants import ITEM_BYTES
-from stepscope.analysis.ops.messages import Messages, find_messages
+from stepscope.analysis.ops.messages import Messages, find_messages, may_have_messages
 from stepscope.registers.policy.useless_work import MESSAGES_READ_FAST, MESSAGES_READ_SLOWLY
 from stepscope.trace.scopes import ancestors
 
@@ -20,6 +20,8 @@ def find(case: Case) -> Finding | None:
         return None
     bandwidth = case.peaks.bytes_per_s if case.peaks else None
     if not bandwidth:
+        return None
+    if not may_have_messages(case.ops["name"].unique().cast(pl.String).to_list()):
         return None
     found = [each for each in find_messages(_calls(case)) if each.dtype in ITEM_BYTES]
     if not found:

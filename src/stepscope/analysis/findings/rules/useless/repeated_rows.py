@@ -13,7 +13,7 @@ from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import of_kernels
 from stepscope.analysis.findings.rule import ANY, Rule
-from stepscope.analysis.ops.concatenated import Concatenated, concatenated_rows
+from stepscope.analysis.ops.concatenated import Concatenated, concatenated_rows, may_have_concatenated
 from stepscope.analysis.xla.gathered import Gathered, gathered_rows
 from stepscope.analysis.xla.hlo_module import read_module
 from stepscope.analysis.xla.ops import programs_that_ran
@@ -57,6 +57,8 @@ def find(case: Case) -> Finding | None:
 
 def _of_concatenations(case: Case) -> Finding | None:
     """Products whose input joins rows of several gathers: each part of the weights can be applied to its table."""
+    if not may_have_concatenated(case.ops["name"].unique().cast(pl.String).to_list()):
+        return None
     joined = concatenated_rows(_calls(case))
     if not joined:
         return None
