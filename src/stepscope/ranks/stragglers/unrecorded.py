@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import sqrt
 from statistics import median
 
 from stepscope.ranks.stragglers.find import ALWAYS, Straggler
@@ -29,7 +30,7 @@ def without_recorder(found: Straggler, paces: Sequence[Pace]) -> Straggler:
     # The recorder slows what ranks compute, late ones and others alike. What a rank waits for takes as long as ever, or is
     # computed too: the middle.
     if not is_shared:
-        return _scaled(found, min(ratio**-0.5, 1 / found.share)) if found.cause in _WAITED_FOR else found
+        return _scaled(found, min(1 / sqrt(ratio), 1 / found.share)) if found.cause in _WAITED_FOR else found
     # On a shared core the recorder's time is taken twice, and what the others take in the step is hardly shorter without it.
     left = (1 - found.share) / ratio
     return _scaled(found, min(1.0, max(SHARED_CORE_SAVES_LEAST, (1 - left) / found.share)))
