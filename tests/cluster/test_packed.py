@@ -21,10 +21,20 @@ def test_what_is_opened_is_what_was_packed() -> None:
 
 
 def test_it_takes_a_small_part_of_what_is_sent() -> None:
-    assert len(pack(TABLE)) < 0.5 * len(pickle.dumps(TABLE))
+    assert len(pack(TABLE).held) < 0.5 * len(pickle.dumps(TABLE))
 
 
 def test_packed_arguments_are_opened_also_in_lists() -> None:
     packed = pack(TABLE)
     assert open_packed(apply(_heights, packed, [packed, pack(TABLE.head(2))], 7)) == [80, 80, 2, 7]
     assert open_packed(apply(_heights, TABLE, [], 0)) == [80, 0]
+
+
+def test_bytes_that_were_not_packed_are_never_opened() -> None:
+    """They may come from a profile."""
+    hostile = pack(TABLE).held
+    assert open_packed(apply(_same, hostile, [hostile])) == [hostile, [hostile]]
+
+
+def _same(*values: object) -> list[object]:
+    return [*values]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from stepscope.cluster.packed import apply, open_packed, pack
+from stepscope.cluster.packed import Packed, apply, open_packed, pack
 from stepscope.cluster.place import Progress, tree
 from stepscope.cluster.work import Answer, Task, stay, travelling
 from stepscope.errors import StepscopeError
@@ -34,7 +34,7 @@ class OnDask:
     def __init__(self, where: str | Client) -> None:
         self._is_ours = isinstance(where, str)
         self._client = connected(where) if isinstance(where, str) else where
-        self._told: dict[str, bytes] = {}
+        self._told: dict[str, Packed] = {}
 
     def keep(
         self, function: Callable[[Task], Answer], tasks: Sequence[Task], progress: Progress
@@ -141,17 +141,17 @@ class OnDask:
             self._client.close()
 
 
-def _analysed(function: Callable[[Task], Answer], task: Task) -> tuple[bytes, bytes]:
+def _analysed(function: Callable[[Task], Answer], task: Task) -> tuple[Packed, Packed]:
     """What travels of the answer, and what stays."""
     answer = function(task)
     return pack(travelling(answer)), pack(stay(answer))
 
 
-def _first(held: tuple[bytes, bytes]) -> bytes:
+def _first(held: tuple[Packed, Packed]) -> Packed:
     return held[0]
 
 
-def _second(held: tuple[bytes, bytes]) -> bytes:
+def _second(held: tuple[Packed, Packed]) -> Packed:
     return held[1]
 
 
