@@ -2,8 +2,8 @@
 
 python -m benchmarks.ranks.gloo [--python .venv-frameworks/bin/python] [--ways input,batch] [--recorders torch] [--delay-ms 30] [--steps 16]
 
-Each job times healthy and slow steps in turns without a recorder, so that the gain of the fix is known, then records slow ones. A
-machine that is busy with something else shows kinds at best, and no cost: there, healthy turns differ among themselves by more than
+Each job times healthy and slow steps in turns without a recorder, before and after each recording of slow ones, so that the gain of the
+fix is known as it was around the recording. A machine that is busy with something else shows kinds at best, and no cost: there, healthy turns differ among themselves by more than
 15 %, which is printed.
 """
 
@@ -95,11 +95,12 @@ def _read(out: Path) -> Iterator[Outcome]:
 
 
 def _outcomes(out: Path, way: Way) -> Iterator[Outcome]:
-    times = json.loads((out / way.name / record.TIMES).read_text())
-    pairs = zip(times["healthy"], times["slow"], strict=True)
-    gain = statistics.median(1 - healthy / slow for healthy, slow in pairs)
-    low, median, high = statistics.quantiles(times["healthy"])
+    of_recorders = json.loads((out / way.name / record.TIMES).read_text())
     for recordings in sorted(each for each in (out / way.name).iterdir() if each.is_dir()):
+        times = of_recorders[recordings.name]
+        pairs = zip(times["healthy"], times["slow"], strict=True)
+        gain = statistics.median(1 - healthy / slow for healthy, slow in pairs)
+        low, median, high = statistics.quantiles(times["healthy"])
         report = stepscope.report(recordings, sections=["steps", "collectives", "findings"])
         yield Outcome(way, recordings.name, report.collectives.straggler, gain, (high - low) / median)
 

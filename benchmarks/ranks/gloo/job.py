@@ -1,9 +1,9 @@
-"""One of the processes of a gloo job: steps without a recorder, healthy and slow in turns, then recorded slow ones.
+"""One of the processes of a gloo job: recorded slow steps, and around each recording steps without one, healthy and slow in turns.
 
 python job.py OUT INIT_FILE RANK WORLD WAY SLOW_RANK RECORDERS DELAY_MS STEPS
 
-RECORDERS are stepscope, torch (plain torch.profiler), or both, separated by a comma; each writes to OUT/RECORDER. Rank 0 prints the
-mean unrecorded step of each turn, healthy and slow, in ns, as JSON.
+RECORDERS are stepscope, torch (plain torch.profiler), or both, separated by a comma; each writes to OUT/RECORDER. Rank 0 prints, for
+each recorder, the mean unrecorded step of each turn before and after it, healthy and slow, in ns, as JSON.
 """
 
 from __future__ import annotations
@@ -150,6 +150,21 @@ def time_steps(run: Callable[[int], None], count: int) -> int:
     return (time.perf_counter_ns() - start) // count
 
 
+def time_turns(
+    run: Callable[[int], None], slow: Slowness, change: Callable[[], None]
+) -> list[tuple[int, int]]:
+    """Healthy and slow steps by turns: what a step of each pair took. The rank is slow at the end."""
+    pairs = []
+    for _ in range(TURNS):
+        times = []
+        for slow.is_on in (False, True):
+            change()
+            run(EVERY)  # until what shares a core has settled
+            times.append(time_steps(run, 2 * EVERY))
+        pairs.append((times[0], times[1]))
+    return pairs
+
+
 def open_recorder(name: str, out: str, rank: str, steps: int) -> AbstractContextManager[Any]:
     """Ours, or torch's own."""
     if name == "stepscope":
@@ -174,31 +189,28 @@ def main() -> None:
     slow = Slowness(way if rank == slow_rank else "", float(delay_ms) / 1e3)
     net = DistributedDataParallel(nn.Sequential(*(nn.Linear(WIDTH, WIDTH) for _ in range(6))))
     train, batches = make_step(net, slow), iter(DataLoader(Batches(slow), batch_size=None))
-    cores = sorted(os.sched_getaffinity(0))
-    core = cores[(int(os.environ.get("FIRST_CORE", "0")) + int(rank)) % len(cores)]
-    if len(cores) > int(world):
+    core = int(os.environ.get("CORE", "-1"))
+    if core >= 0:
         os.sched_setaffinity(0, {core})
 
     def run(count: int) -> None:
         for batch in islice(batches, count):
             train(batch)
 
-    count = int(steps)
+    count, times = int(steps), {}
     run(2 * WARMUP)
-    times: dict[bool, list[int]] = {False: [], True: []}
     with beside_a_hog(slow, core) as change:
-        for _ in range(TURNS):
-            for slow.is_on in (False, True):
-                change()
-                times[slow.is_on].append(time_steps(run, 2 * EVERY))
+        before = time_turns(run, slow, change)
         for recorder in recorders.split(","):
             with open_recorder(recorder, f"{out}/{recorder}", rank, count) as recording:
-                before = UNPROFILED if recorder == "stepscope" else 0
-                for batch in islice(batches, before + WARMUP + count):
+                for batch in islice(batches, (UNPROFILED if recorder == "stepscope" else 0) + WARMUP + count):
                     train(batch)
                     recording.step()
+            after = time_turns(run, slow, change)
+            times[recorder] = dict(zip(("healthy", "slow"), zip(*before, *after, strict=True), strict=True))
+            before = after
     if rank == "0":
-        print(json.dumps({"healthy": times[False], "slow": times[True]}), flush=True)
+        print(json.dumps(times), flush=True)
     dist.barrier()
     dist.destroy_process_group()
 

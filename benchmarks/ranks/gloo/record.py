@@ -58,30 +58,37 @@ def ways_of(options: argparse.Namespace) -> list[Way]:
     return fitting
 
 
-def record(out: Path, way: Way, options: argparse.Namespace, first_core: int = 0) -> None:
-    """One job: its recordings, and the times that rank 0 measured."""
+def record(out: Path, way: Way, options: argparse.Namespace, lane: int = 0) -> None:
+    """One job: its recordings, and the times that rank 0 measured. A rank has a core to itself where there are enough."""
     folder = out / way.name
     folder.mkdir(parents=True, exist_ok=True)
     slow = "" if way.rank is None else str(way.rank)
     rest = [way.name, slow, options.recorders, str(options.delay_ms), str(options.steps)]
-    paths = {"PYTHONPATH": str(ROOT / "src"), "GLOO_SOCKET_IFNAME": "lo", "FIRST_CORE": str(first_core)}
+    paths = {"PYTHONPATH": str(ROOT / "src"), "GLOO_SOCKET_IFNAME": "lo"}
+    cores = _cores(options.at_once)[lane * WORLD :]
     processes = []
     for rank in range(WORLD):
         numbers = {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(WORLD)}
         places = [str(folder), str((folder / "init").absolute())]
         command = [options.python, str(JOB), *places, str(rank), str(WORLD), *rest]
-        env = os.environ | paths | numbers
+        env = os.environ | paths | numbers | ({"CORE": str(cores[rank])} if len(cores) >= WORLD else {})
         processes.append(
             subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         )
     (folder / TIMES).write_text(_wait(processes))
 
 
+def _cores(at_once: int) -> list[int]:
+    """One for each rank, as far apart as there are: neighbours may be two threads of one core, which slow each other."""
+    found = sorted(os.sched_getaffinity(0))
+    return found[:: max(1, len(found) // (at_once * WORLD))] if len(found) > WORLD else []
+
+
 def _record_lane(ways: list[Way], lane: int, options: argparse.Namespace) -> None:
     """Jobs one after another on the cores of this lane. One that fails must not cost the others."""
     for way in ways:
         try:
-            record(options.out, way, options, lane * (WORLD + 1))
+            record(options.out, way, options, lane)
             print(f"recorded {way.name}", flush=True)
         except (RuntimeError, subprocess.TimeoutExpired) as error:
             print(f"FAILED {way.name}: {error}", flush=True)

@@ -51,6 +51,18 @@ def test_always_late_because_of_its_input() -> None:
     assert late.share == pytest.approx(0.09, abs=0.01)
 
 
+def test_a_few_steps_in_which_it_is_far_later_are_another_matter() -> None:
+    """Late by 90 of 1090 in every step, and by ten times that in two, in which another program has its core."""
+
+    def extra(rank: int, step: int) -> Mapping[str, int]:
+        return {"compute": 900 if step in (3, 7) else 88 + step % 5} if rank == 2 else {}
+
+    late = found(extra)
+    assert late is not None and (late.rank, late.kind) == (2, "always")
+    assert 88 <= late.late_ns_per_step <= 94
+    assert late.share == pytest.approx(90 / 1090, abs=0.003)
+
+
 def test_what_the_others_hide_in_their_waits_is_no_cause() -> None:
     """Rank 2's input takes 90 longer, and then all its dispatch shows, which the others do while they wait for it."""
     shown = _parts({"input": 90, "dispatch": 150})

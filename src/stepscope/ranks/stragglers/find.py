@@ -75,8 +75,10 @@ def _always(found: LateSteps, behind: Behind) -> Straggler | None:
     if not ranks or found.saved(ranks) < found.worth_ns:
         return None
     worst = max(ranks, key=lambda rank: (sum(found.by_rank[rank]), -rank))
-    kind = DATA if behind.uneven(worst) else ALWAYS
-    return _told(found, behind, worst, ranks, kind, found.saved(ranks))
+    if behind.uneven(worst):
+        return _told(found, behind, worst, ranks, DATA, found.saved(ranks))
+    saved, total = found.saved_usually(ranks)
+    return _told(found, behind, worst, ranks, ALWAYS, saved, total_ns=total)
 
 
 def _one(found: LateSteps, behind: Behind) -> Straggler | None:
@@ -173,6 +175,7 @@ def _told(
     saved: int,
     at: At = (),
     cause: str | None = None,
+    total_ns: int | None = None,
 ) -> Straggler:
     late_at = at or {(step, rank) for rank in ranks for step in found.late_in(rank)}
     # Who is late by little each time is so in the steps in which it was the last.
@@ -184,7 +187,7 @@ def _told(
         kind=kind if found.steps >= FEWEST_STEPS else UNCLEAR,
         late_ns=saved,
         late_ns_per_step=saved // found.steps,
-        share=saved / found.total_ns,
+        share=saved / (total_ns or found.total_ns),
         steps_late=len(found.late_in(worst)),
         steps=found.steps,
         cause=cause or behind.cause(parts, made_at, worst),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
+from statistics import median
 from typing import Any
 
 import polars as pl
@@ -55,6 +56,7 @@ class Pace:
     unprofiled_ratio: float | None = (
         None  # the unprofiled step to the profiled one, where the capture timed both
     )
+    unprofiled_median_ns: float | None = None
 
 
 def pace(
@@ -90,6 +92,7 @@ def pace(
         conform(_did(trace, found, device).with_columns(number), PARTS),
         pl.DataFrame(schema=CALLED) if ops is None else count_calls(ops, rank),
         _unprofiled_ratio(trace.info.capture),
+        _unprofiled_median(trace.info.capture),
     )
 
 
@@ -159,6 +162,16 @@ def _unprofiled_ratio(capture: dict[str, Any]) -> float | None:
     if not isinstance(unprofiled, int | float) or not isinstance(profiled, int | float) or profiled <= 0:
         return None
     return unprofiled / profiled
+
+
+def _unprofiled_median(capture: dict[str, Any]) -> float | None:
+    """Of the steps that the capture timed before its window, as far as it lists them."""
+    run = capture["steps"].get("before") if isinstance(capture.get("steps"), dict) else None
+    found = run.get("durations_ns") if isinstance(run, dict) else None
+    durations = (
+        [each for each in found if isinstance(each, int) and each > 0] if isinstance(found, list) else []
+    )
+    return median(durations) if durations else None
 
 
 def _mean(values: list[float]) -> float | None:

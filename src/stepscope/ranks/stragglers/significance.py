@@ -8,7 +8,7 @@ No rank is named for less than the job's own jitter: what the mean step is uncer
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from math import sqrt
 from statistics import median
@@ -102,12 +102,24 @@ class LateSteps:
 
     def saved(self, ranks: Collection[int]) -> int:
         """What all steps would have saved had these ranks come with the last of the others."""
-        lost, these = 0, set(ranks)
-        for by_rank in self.by_step.values():
-            mine = max((ns for rank, ns in by_rank.items() if rank in these), default=0)
-            others = max((ns for rank, ns in by_rank.items() if rank not in these), default=0)
-            lost += max(0, mine - others)
-        return lost
+        return sum(self._saved_in(by_rank, set(ranks)) for by_rank in self.by_step.values())
+
+    def _saved_in(self, by_rank: Mapping[int, int], ranks: Collection[int]) -> int:
+        mine = max((ns for rank, ns in by_rank.items() if rank in ranks), default=0)
+        others = max((ns for rank, ns in by_rank.items() if rank not in ranks), default=0)
+        return max(0, mine - others)
+
+    def saved_usually(self, ranks: Collection[int]) -> tuple[int, int]:
+        """`saved` without what lateness beyond that of a usual step adds, and the time of all steps without it.
+
+        Whoever is late in every step may be so by far more in a few, for a reason of its own: most often another program on its core.
+        """
+        saved = [self._saved_in(by_rank, set(ranks)) for by_rank in self.by_step.values()]
+        middle = median(saved)
+        spread = sigma_of([abs(each - middle) for each in saved])
+        most = middle + sigmas_above(len(saved)) * spread
+        beyond = sum(round(max(0, each - most)) for each in saved)
+        return sum(saved) - beyond, self.total_ns - beyond
 
     def lost(self, beyond_ns: float = 0.0) -> float:
         """What all steps lost by the last rank, whichever it was, as far as it was more than this."""

@@ -7,33 +7,52 @@ from dataclasses import replace
 from math import sqrt
 from statistics import median
 
-from stepscope.ranks.stragglers.find import ALWAYS, Straggler
+from stepscope.ranks.stragglers.find import ALWAYS, SOMETIMES, Straggler
 from stepscope.ranks.stragglers.pace import Pace
-from stepscope.registers.calibration.profiler import SHARED_CORE_SAVES, SHARED_CORE_SAVES_LEAST
 
-SHARED_CORE = "host_compute"
-_WAITED_FOR = ("input", "io")
+_SLOW_HOST, _MORE_WORK = "host_compute", "work"
 
 
 def without_recorder(found: Straggler, paces: Sequence[Pace]) -> Straggler:
     """Its cost in the unprofiled step, where the capture timed that on all ranks.
 
-    Of now and then, a run of a few unprofiled steps shows less than the recording.
+    A host that is slow, or whose core is shared, is slow at recording as well: its share stays as it is.
     """
-    if found.kind != ALWAYS:
+    if not 0 < found.share < 1 or found.cause == _SLOW_HOST:
         return found
-    is_shared, ratio = found.cause == SHARED_CORE, _unprofiled_ratio(paces)
-    if ratio is None:
-        return _scaled(found, SHARED_CORE_SAVES) if is_shared else found
-    if not 0 < ratio < 1 or not 0 < found.share < 1:
+    if found.kind == SOMETIMES:
+        return _now_and_then(found, paces)
+    ratio = _unprofiled_ratio(paces)
+    if found.kind != ALWAYS or ratio is None or not 0 < ratio < 1:
         return found
-    # The recorder slows what ranks compute, late ones and others alike. What a rank waits for takes as long as ever, or is
-    # computed too: the middle.
-    if not is_shared:
-        return _scaled(found, min(1 / sqrt(ratio), 1 / found.share)) if found.cause in _WAITED_FOR else found
-    # On a shared core the recorder's time is taken twice, and what the others take in the step is hardly shorter without it.
-    left = (1 - found.share) / ratio
-    return _scaled(found, min(1.0, max(SHARED_CORE_SAVES_LEAST, (1 - left) / found.share)))
+    if found.cause == _MORE_WORK:
+        # The recorder takes its time by the call: without the straggler the step has the calls of the others to record.
+        others = 1 - found.share - (1 - ratio) * _calls_of_others(found.rank, paces)
+        return _with_share(found, 1 - others / ratio)
+    return _with_share(found, found.share / sqrt(ratio))  # see `_now_and_then`
+
+
+def _now_and_then(found: Straggler, paces: Sequence[Pace]) -> Straggler:
+    """Beside the unprofiled steps in which it is not late.
+
+    The recorder slows what code a rank runs meanwhile, but not what it waits for, and a profile does not always tell which it was: the middle of both.
+    """
+    known = [each.unprofiled_median_ns for each in paces if each.unprofiled_median_ns]
+    if len(known) < len(paces) or 2 * found.steps_late >= found.steps:
+        return found
+    of_its_own = found.late_ns_per_step / (found.late_ns_per_step + median(known))
+    return _with_share(found, sqrt(found.share * max(found.share, of_its_own)))
+
+
+def _calls_of_others(rank: int, paces: Sequence[Pace]) -> float:
+    """How many ops the others call, as a share of what this rank calls; one where that is not known, and never more."""
+    calls: dict[bool, list[float]] = {True: [], False: []}
+    for each in paces:
+        if not each.called.is_empty():
+            calls[each.called["rank"][0] == rank].append(float(each.called["launches"].sum()))
+    if not calls[True] or not calls[False]:
+        return 1.0
+    return min(1.0, median(calls[False]) / calls[True][0])
 
 
 def _unprofiled_ratio(paces: Sequence[Pace]) -> float | None:
@@ -42,10 +61,12 @@ def _unprofiled_ratio(paces: Sequence[Pace]) -> float | None:
     return median(known) if known and len(known) == len(paces) else None
 
 
-def _scaled(found: Straggler, share: float) -> Straggler:
+def _with_share(found: Straggler, share: float) -> Straggler:
+    """In time of the recording, like all of its figures."""
+    factor = min(1.0, max(0.0, share)) / found.share
     return replace(
         found,
-        late_ns=round(share * found.late_ns),
-        late_ns_per_step=round(share * found.late_ns_per_step),
-        share=share * found.share,
+        late_ns=round(factor * found.late_ns),
+        late_ns_per_step=round(factor * found.late_ns_per_step),
+        share=factor * found.share,
     )

@@ -355,21 +355,3 @@ MOST_LACKING = measured(
     when="2026-11-17",
     seen="1.18, and 1.52 of that one",
 )
-SHARED_CORE_SAVES = measured(
-    "SHARED_CORE_SAVES",
-    0.65,
-    unit="share of what a rank that shares its core is late in a recording",
-    device="a virtual machine with 16 cores, PyTorch 2.11",
-    how="benchmarks/ranks/gloo: measured gain without the other program to the recorded cost, two recordings of each recorder",
-    when="2026-11-17",
-    seen="0.55 to 0.73",
-)
-SHARED_CORE_SAVES_LEAST = measured(
-    "SHARED_CORE_SAVES_LEAST",
-    0.5,
-    unit="share of what a rank that shares its core is late in a recording",
-    device="a virtual machine with 16 cores, PyTorch 2.11",
-    how="the same, below all of them",
-    when="2026-11-17",
-    seen="0.55 to 0.73",
-)

@@ -13,8 +13,6 @@ from stepscope.lazy import dataclass
 from stepscope.profiles.ranks import spans
 from stepscope.ranks.calls.matching import SYMMETRIC
 from stepscope.ranks.stragglers.causes import COMPUTE
-from stepscope.ranks.stragglers.unrecorded import SHARED_CORE
-from stepscope.registers.calibration.profiler import SHARED_CORE_SAVES, SHARED_CORE_SAVES_LEAST
 from stepscope.registers.policy.findings import ACCOUNT_SAVES_LEAST, MOST_SAVED
 from stepscope.registers.policy.ranks import ALWAYS_LATE
 from stepscope.reports.model.report import Collectives, Straggler
@@ -100,7 +98,7 @@ def find(ranks: LateRank) -> Finding | None:
         return None
     # The share is of the steps that were compared, whose mean may be another than that of all recorded ones.
     late = min(found.late_ns_per_step, int(min(found.share, MOST_SAVED) * step_ns))
-    speedup = Interval(*(_speedup(step_ns, share * late) for share in _spread(found)))
+    speedup = Interval(*(_speedup(step_ns, share * late) for share in (ACCOUNT_SAVES_LEAST, 1.0, 1.0)))
     return RULE.finding(
         title=_title(found),
         detail=" ".join((_late(found), *_why(found))),
@@ -125,13 +123,6 @@ def find(ranks: LateRank) -> Finding | None:
         speedup=speedup,
         fix=_fix(found),
     )
-
-
-def _spread(found: Straggler) -> tuple[float, float, float]:
-    """Shares of its cost that can be saved. On a shared core the recorder is slow as well, by an amount that is not known exactly."""
-    if found.cause == SHARED_CORE and found.always:
-        return SHARED_CORE_SAVES_LEAST / SHARED_CORE_SAVES, 1.0, 1 / SHARED_CORE_SAVES
-    return ACCOUNT_SAVES_LEAST, 1.0, 1.0
 
 
 def _speedup(step_ns: float, saved_ns: float) -> float:
