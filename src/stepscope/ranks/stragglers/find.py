@@ -77,8 +77,12 @@ def _always(found: LateSteps, behind: Behind) -> Straggler | None:
     worst = max(ranks, key=lambda rank: (sum(found.by_rank[rank]), -rank))
     if behind.uneven(worst):
         return _told(found, behind, worst, ranks, DATA, found.saved(ranks))
-    saved, total = found.saved_usually(ranks)
-    return _told(found, behind, worst, ranks, ALWAYS, saved, total_ns=total)
+    return _told(found, behind, worst, ranks, ALWAYS, _usually(ranks, found))
+
+
+def _usually(ranks: Collection[int], found: LateSteps) -> int:
+    """What they would save if all steps were usual ones."""
+    return round(found.saved_usually(ranks) * found.total_ns)
 
 
 def _one(found: LateSteps, behind: Behind) -> Straggler | None:
@@ -90,7 +94,7 @@ def _one(found: LateSteps, behind: Behind) -> Straggler | None:
     # Of a few steps waits alone are not exact enough; what there is more to do is, where half of it was waited for.
     enough = saved >= found.least_ns or (work >= found.least_ns and 2 * saved >= work)
     if enough and 2 * work >= saved:
-        return _told(found, behind, worst, [worst], ALWAYS, saved, cause="work")
+        return _told(found, behind, worst, [worst], ALWAYS, _usually([worst], found), cause="work")
     if saved < found.worth_ns:
         return None
     is_steady = found.steadily(worst) and found.often_last(worst)
@@ -175,7 +179,6 @@ def _told(
     saved: int,
     at: At = (),
     cause: str | None = None,
-    total_ns: int | None = None,
 ) -> Straggler:
     late_at = at or {(step, rank) for rank in ranks for step in found.late_in(rank)}
     # Who is late by little each time is so in the steps in which it was the last.
@@ -187,7 +190,7 @@ def _told(
         kind=kind if found.steps >= FEWEST_STEPS else UNCLEAR,
         late_ns=saved,
         late_ns_per_step=saved // found.steps,
-        share=saved / (total_ns or found.total_ns),
+        share=saved / found.total_ns,
         steps_late=len(found.late_in(worst)),
         steps=found.steps,
         cause=cause or behind.cause(parts, made_at, worst),

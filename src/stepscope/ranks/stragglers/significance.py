@@ -32,11 +32,11 @@ from stepscope.trace.frames import take_median
 
 @dataclass(frozen=True)
 class LateSteps:
-    """`by_step`: lateness of the ranks that were behind the others at all; `by_rank`: of every step of a rank."""
+    """`by_step`: lateness of the ranks that were behind the others at all; `by_rank`: of every step of a rank; `lengths` of the steps."""
 
     by_step: dict[int, dict[int, int]]
     by_rank: dict[int, list[int]]
-    total_ns: int
+    lengths: dict[int, int]
     typical_ns: (
         float  # of a step: one that takes long for another reason must not hide what is lost in the others
     )
@@ -47,6 +47,11 @@ class LateSteps:
     def steps(self) -> int:
         """How many."""
         return len(self.by_step)
+
+    @property
+    def total_ns(self) -> int:
+        """The time of all of them."""
+        return sum(self.lengths.values())
 
     @property
     def least_ns(self) -> float:
@@ -109,17 +114,17 @@ class LateSteps:
         others = max((ns for rank, ns in by_rank.items() if rank not in ranks), default=0)
         return max(0, mine - others)
 
-    def saved_usually(self, ranks: Collection[int]) -> tuple[int, int]:
-        """`saved` without what lateness beyond that of a usual step adds, and the time of all steps without it.
+    def saved_usually(self, ranks: Collection[int]) -> float:
+        """`saved` as a share of the time of usual steps.
 
-        Whoever is late in every step may be so by far more in a few, for a reason of its own: most often another program on its core.
+        In a few steps whoever is always late may be so by far more, or another rank as well: for a reason of its own, most often
+        another program on its core.
         """
-        saved = [self._saved_in(by_rank, set(ranks)) for by_rank in self.by_step.values()]
-        middle = median(saved)
-        spread = sigma_of([abs(each - middle) for each in saved])
-        most = middle + sigmas_above(len(saved)) * spread
-        beyond = sum(round(max(0, each - most)) for each in saved)
-        return sum(saved) - beyond, self.total_ns - beyond
+        saved = {step: self._saved_in(by_rank, set(ranks)) for step, by_rank in self.by_step.items()}
+        middle = median(saved.values())
+        spread = sigmas_above(self.steps) * sigma_of([abs(each - middle) for each in saved.values()])
+        usual = [step for step, each in saved.items() if abs(each - middle) <= spread]
+        return sum(saved[step] for step in usual) / max(1, sum(self.lengths[step] for step in usual))
 
     def lost(self, beyond_ns: float = 0.0) -> float:
         """What all steps lost by the last rank, whichever it was, as far as it was more than this."""
@@ -178,15 +183,16 @@ class LateSteps:
 
 def late_steps(late: pl.DataFrame) -> LateSteps:
     """The rows of `lateness`, sorted out."""
-    typical = late.group_by("step").agg(pl.col("dur_ns").median())["dur_ns"]
-    by_step: dict[int, dict[int, int]] = {int(step): {} for step in late["step"].unique().sort()}
+    typical = late.group_by("step").agg(pl.col("dur_ns").median()).sort("step")
+    lengths = {int(step): int(ns) for step, ns in typical.iter_rows()}
+    by_step: dict[int, dict[int, int]] = {step: {} for step in lengths}
     by_rank: dict[int, list[int]] = {}
     for step, rank, ns in late.select("step", "rank", "late_ns").iter_rows():
         by_rank.setdefault(rank, []).append(ns)
         if ns > 0:
             by_step[step][rank] = ns
-    middle = take_median(typical)
-    return LateSteps(by_step, by_rank, int(typical.sum()), middle, spread_ns(late), _find_jitter(late))
+    middle = take_median(typical["dur_ns"])
+    return LateSteps(by_step, by_rank, lengths, middle, spread_ns(late), _find_jitter(late))
 
 
 def _find_jitter(late: pl.DataFrame) -> float:

@@ -14,17 +14,17 @@ _SLOW_HOST, _MORE_WORK = "host_compute", "work"
 
 
 def without_recorder(found: Straggler, paces: Sequence[Pace]) -> Straggler:
-    """Its cost in the unprofiled step, where the capture timed that on all ranks.
-
-    A host that is slow, or whose core is shared, is slow at recording as well: its share stays as it is.
-    """
-    if not 0 < found.share < 1 or found.cause == _SLOW_HOST:
+    """Its cost in the unprofiled step, where the capture timed that on all ranks."""
+    if not 0 < found.share < 1:
         return found
     if found.kind == SOMETIMES:
         return _now_and_then(found, paces)
     ratio = _unprofiled_ratio(paces)
     if found.kind != ALWAYS or ratio is None or not 0 < ratio < 1:
         return found
+    if found.cause == _SLOW_HOST:
+        # It is slow at recording as well; what the others record, they do while they wait for it.
+        return _with_share(found, 1 - (1 - found.share) / ratio) if found.share + ratio > 1 else found
     if found.cause == _MORE_WORK:
         # The recorder takes its time by the call: without the straggler the step has the calls of the others to record.
         others = 1 - found.share - (1 - ratio) * _calls_of_others(found.rank, paces)
