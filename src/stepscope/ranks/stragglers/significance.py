@@ -117,8 +117,8 @@ class LateSteps:
     def saved_usually(self, ranks: Collection[int]) -> float:
         """`saved` as a share of the time of usual steps.
 
-        In a few steps whoever is always late may be so by far more, or another rank as well: for a reason of its own, most often
-        another program on its core.
+        In a few steps a rank that is always late may be so by far more, or another rank be late too: for a reason of its own, most
+        often another program on its core.
         """
         saved = {step: self._saved_in(by_rank, set(ranks)) for step, by_rank in self.by_step.items()}
         middle = median(saved.values())

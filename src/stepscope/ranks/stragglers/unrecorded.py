@@ -35,7 +35,7 @@ def without_recorder(found: Straggler, paces: Sequence[Pace]) -> Straggler:
 def _now_and_then(found: Straggler, paces: Sequence[Pace]) -> Straggler:
     """Beside the unprofiled steps in which it is not late.
 
-    The recorder slows what code a rank runs meanwhile, but not what it waits for, and a profile does not always tell which it was: the middle of both.
+    The recorder slows what code a rank runs meanwhile, but not what it waits for, and a profile does not always show which it was: the middle of both.
     """
     known = [each.unprofiled_median_ns for each in paces if each.unprofiled_median_ns]
     if len(known) < len(paces) or 2 * found.steps_late >= found.steps:
