@@ -96,6 +96,14 @@ def test_a_job_on_the_cpu() -> None:
     assert said.endswith("The CPU computes 97.0 % of the time; op time is 50.0 % Conv2D.")
 
 
+def test_a_job_whose_device_was_not_recorded_is_no_job_on_the_cpu() -> None:
+    found = report({"host_compute": 0.8, "dispatch": 0.2})
+    found.problems = [ERROR]
+    said = write_sentence(found)
+    assert said.startswith("Nothing of the device was recorded. ")
+    assert "Work of the device is missing from the recording" in said and "CPU computes" not in said
+
+
 def test_an_idle_part_without_a_finding() -> None:
     said = write_sentence(report({"compute": 0.1, "unexplained": 0.9}))
     assert said.startswith("The profile does not show what happens most of the time. ")

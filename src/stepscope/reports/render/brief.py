@@ -90,7 +90,7 @@ def _wrapped(text: str, width: int) -> Iterator[Text]:
 
 
 def _problems(report: Report, width: int) -> Iterator[Text]:
-    """Errors and warnings by their titles, or what to do where the sentence has the title; --section problems has the rest."""
+    """Errors and warnings by their titles, with what to do where the sentence has the title; --section problems has the rest."""
     serious = [problem for problem in report.problems if problem.severity in _STYLES]
     for number, problem in enumerate(serious[:_PROBLEMS]):
         left = len(serious) - _PROBLEMS if number == _PROBLEMS - 1 else 0
@@ -107,7 +107,7 @@ def _cut_end(text: str, width: int) -> str:
 
 def _problem_words(problem: Problem, said: str) -> str:
     if problem.fix and (problem.title in said or problem.detail == said):
-        return problem.fix
+        return f"{problem.title}. {problem.fix}"
     rank = f" (rank {problem.rank})" if problem.rank is not None else ""
     return f"{problem.title}{rank}"
 

@@ -23,6 +23,7 @@ from stepscope.units import size
 
 _LEAST_SHARE = 1e-6  # an MFU that was rounded to zero is not zero
 _CLASSES = 3  # of kernels, or ops, that are named
+_DEVICE_MISSING = "Work of the device is missing from the recording: the shares below are of what the host did, whether the step waited for it or not."
 _HEAD = re.compile(r"^.*?(?=: |; |\. | \(|\.?$)")
 
 
@@ -33,7 +34,7 @@ def write_sentence(report: Report) -> str:
         return _without_account(report)
     if not report.breakdown:
         return " ".join(piece for piece in (_without_account(report), basis) if piece)
-    use = f"{raised(_use(report))}{_kernels(report)}."
+    use = _DEVICE_MISSING if _lacks_device(report) else f"{raised(_use(report))}{_kernels(report)}."
     return " ".join(piece for piece in (f"{_verdict(report)}.", basis, use, _change(report)) if piece)
 
 
@@ -112,6 +113,11 @@ def _peak(device: MemoryDevice) -> str:
 
 def _first_error(report: Report) -> Problem | None:
     return next((problem for problem in report.problems if problem.severity == "error"), None)
+
+
+def _lacks_device(report: Report) -> bool:
+    """Whether work was launched on a device and not all of it was recorded."""
+    return any(each.code == "no-device-events" and each.severity == "error" for each in report.problems)
 
 
 def _verdict(report: Report) -> str:
