@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pickle
-
 import polars as pl
+from distributed.protocol.serialize import serialize_bytes
 
 from stepscope.cluster.packed import apply, open_packed, pack
 
@@ -21,7 +20,7 @@ def test_what_is_opened_is_what_was_packed() -> None:
 
 
 def test_it_takes_a_small_part_of_what_is_sent() -> None:
-    assert len(pack(TABLE).held) < 0.5 * len(pickle.dumps(TABLE))
+    assert len(pack(TABLE).held) < 0.5 * len(serialize_bytes(TABLE))
 
 
 def test_packed_arguments_are_opened_also_in_lists() -> None:

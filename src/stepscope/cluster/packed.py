@@ -1,15 +1,16 @@
 """Values as they are held by a place of work until they are asked for: bytes, a small part of the memory of the objects.
 
-Pickled, as Dask itself sends them between the same processes; only what `pack` made is ever opened, never bytes of a profile.
+Written as Dask itself sends them between the same processes; only what `pack` made is ever opened, never bytes of a profile.
 """
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 from zlib import compress, decompress
+
+from distributed.protocol.serialize import deserialize_bytes, serialize_bytes
 
 
 @dataclass(frozen=True)
@@ -20,13 +21,13 @@ class Packed:
 
 
 def pack(value: Any) -> Packed:
-    """Fast rather than smallest: level 1 takes less time than pickling did."""
-    return Packed(compress(pickle.dumps(value, pickle.HIGHEST_PROTOCOL), 1))
+    """Fast rather than smallest: level 1 takes less time than writing did."""
+    return Packed(compress(serialize_bytes(value), 1))
 
 
 def open_packed(value: Packed) -> Any:
     """What was packed."""
-    return pickle.loads(decompress(value.held))
+    return deserialize_bytes(decompress(value.held))
 
 
 def apply(function: Callable[..., Any], *arguments: Any) -> Packed:
