@@ -1,0 +1,30 @@
+"""Results that a step of inference ends with: the host reads them since they are what it was asked for.
+
+Such a wait stays, whatever else of the step becomes faster. A loss or another single number is not meant, nor what training reads.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from stepscope.analysis.findings.case import Case
+from stepscope.analysis.serving.workload import TRAINING
+from stepscope.native.host import replay as native
+from stepscope.registers.policy.compute import LARGEST_NUMBER_BYTES
+
+
+def answer_waits(case: Case) -> pl.Series:
+    """For each item of the plan whether it is a wait for such a result: behind all work of its step but the copy of the result."""
+    items = case.plan.items
+    if case.workload == TRAINING:
+        return pl.repeat(False, len(items), dtype=pl.Boolean, eager=True)
+    copies = case.trace.copies.select("event", "bytes", direction=pl.col("direction").cast(pl.String))
+    known = items.join(copies.unique("event"), on="event", how="left", maintain_order="left")
+    place = pl.col("last").cum_sum().shift(1, fill_value=0)
+    known = known.with_columns(place=place, is_result=pl.col("direction").eq_missing(pl.lit("DtoH")))
+    works = (pl.col("device_ns") > 0) & ~pl.col("is_result")
+    until = pl.col("item").filter(works).max().over("place")
+    known = known.with_columns(is_behind=(pl.col("item") > until).fill_null(False))
+    read = pl.col("bytes").filter(pl.col("is_result") & pl.col("is_behind")).sum().over("place")
+    waits = (pl.col("kind") == native.WAIT) & pl.col("is_behind") & (read > LARGEST_NUMBER_BYTES)
+    return known.select(waits.fill_null(False)).to_series()
