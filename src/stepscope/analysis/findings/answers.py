@@ -13,7 +13,6 @@ from stepscope.analysis.xla.ops import programs_that_ran
 from stepscope.native.host import replay as native
 from stepscope.registers.policy.compute import LARGEST_NUMBER_BYTES
 
-
 _GRADIENT = b"transpose(jvp"  # in the code of a program that JAX derived
 
 
