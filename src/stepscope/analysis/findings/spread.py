@@ -11,6 +11,7 @@ from stepscope.lazy import dataclass
 from stepscope.registers.calibration.promises import (
     BEST_TOGETHER,
     BEST_TOGETHER_OF_DATA,
+    BEST_TOGETHER_OF_DEVICE,
     BEYOND_WORK,
     REMAINS,
     REMAINS_OF_PYTHON,
@@ -18,6 +19,7 @@ from stepscope.registers.calibration.promises import (
     UNFORESEEN_ABOVE_OF_COPIES,
     UNFORESEEN_ABOVE_OF_DATA,
     UNFORESEEN_ABOVE_OF_DEVICE,
+    UNFORESEEN_ABOVE_OF_FEW_LAUNCHES,
     UNFORESEEN_ABOVE_OF_LOOPS,
     UNFORESEEN_ABOVE_OF_PYTHON,
     UNFORESEEN_ABOVE_OF_RUNTIME,
@@ -68,11 +70,16 @@ class Spread:
         return Interval(low, left.mid, min(1.0, high))
 
 
-OF_DEVICE = Spread(UNFORESEEN_ABOVE_OF_DEVICE, UNFORESEEN_BELOW_OF_DEVICE, worst=WORST_TOGETHER_OF_DEVICE)
+OF_DEVICE = Spread(
+    UNFORESEEN_ABOVE_OF_DEVICE,
+    UNFORESEEN_BELOW_OF_DEVICE,
+    BEST_TOGETHER_OF_DEVICE,
+    WORST_TOGETHER_OF_DEVICE,
+)
 OF_HOST = Spread(UNFORESEEN_ABOVE, UNFORESEEN_BELOW, remains=REMAINS)
 OF_RUNTIME = Spread(UNFORESEEN_ABOVE_OF_RUNTIME, UNFORESEEN_BELOW_OF_RUNTIME)
 # Where a few launches of many go, the step may be as long as before: hosts differ more than that from one minute to the next.
-OF_FEW_LAUNCHES = Spread(UNFORESEEN_ABOVE, UNFORESEEN_BELOW_OF_FEW_LAUNCHES)
+OF_FEW_LAUNCHES = Spread(UNFORESEEN_ABOVE_OF_FEW_LAUNCHES, UNFORESEEN_BELOW_OF_FEW_LAUNCHES)
 OF_LOOPS = Spread(UNFORESEEN_ABOVE_OF_LOOPS, UNFORESEEN_BELOW_OF_LOOPS)
 # What computation can hide at least and at most: nothing is pulled in, nothing is unforeseen.
 OF_BOUNDS = Spread(0.0, 0.0, 1.0, 1.0, always=True)
