@@ -23,6 +23,7 @@ from stepscope.registers.calibration.promises import (
     UNFORESEEN_ABOVE_OF_LOOPS,
     UNFORESEEN_ABOVE_OF_PYTHON,
     UNFORESEEN_ABOVE_OF_RUNTIME,
+    UNFORESEEN_ABOVE_OF_WEIGHTS,
     UNFORESEEN_BELOW,
     UNFORESEEN_BELOW_OF_DATA,
     UNFORESEEN_BELOW_OF_DEVICE,
@@ -78,6 +79,7 @@ OF_DEVICE = Spread(
 )
 OF_HOST = Spread(UNFORESEEN_ABOVE, UNFORESEEN_BELOW, remains=REMAINS)
 OF_RUNTIME = Spread(UNFORESEEN_ABOVE_OF_RUNTIME, UNFORESEEN_BELOW_OF_RUNTIME)
+OF_WEIGHTS = Spread(UNFORESEEN_ABOVE_OF_WEIGHTS, UNFORESEEN_BELOW_OF_RUNTIME)
 # Where a few launches of many go, the step may be as long as before: hosts differ more than that from one minute to the next.
 OF_FEW_LAUNCHES = Spread(UNFORESEEN_ABOVE_OF_FEW_LAUNCHES, UNFORESEEN_BELOW_OF_FEW_LAUNCHES)
 OF_LOOPS = Spread(UNFORESEEN_ABOVE_OF_LOOPS, UNFORESEEN_BELOW_OF_LOOPS)
@@ -109,7 +111,7 @@ _BY_CODE = {
     "optimizer-loop": OF_RUNTIME,
     "padding": OF_DATA,
     "recompilation": OF_RUNTIME,
-    "recomputed-weights": OF_RUNTIME,
+    "recomputed-weights": OF_WEIGHTS,
     "retracing": OF_RUNTIME,
     "unbatched-loop": OF_LOOPS,
     "weight-casts": OF_FEW_LAUNCHES,
