@@ -85,7 +85,7 @@ def _of_dominant(case: Case, python: pl.Expr) -> pl.Expr:
     named = frames.with_columns(name=events["name"].gather(frames["frame"]))
     summed = named.group_by("name").agg(pl.col("ns").sum(), pl.col("frame").min()).sort("ns", descending=True)
     total = int(rows["ns"].sum())
-    if summed.is_empty() or int(summed["ns"][0]) < MAJORITY * total or _is_step(case, summed["frame"][0]):
+    if summed.is_empty() or int(summed["ns"][0]) <= MAJORITY * total or _is_step(case, summed["frame"][0]):
         return pl.lit(True)
     inside = calls_of(case.trace, summed["frame"].head(1)).inside
     return pl.lit(inside.gather(case.plan.host["event"]).fill_null(False))
