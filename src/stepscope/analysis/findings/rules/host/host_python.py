@@ -54,7 +54,7 @@ def _advise(case: Case, found: Finding) -> None:
 def _without_calls(case: Case, python: pl.Expr, owned: pl.DataFrame) -> Change:
     """The Python takes no time, nor do the ops of its calls; at most these go as a whole, with copies, waits and launches.
 
-    Where one function takes most of it, that goes surely; what is done beside it, such as picking and joining samples, may stay.
+    Where one function takes most of it, that goes surely; the rest, such as picking and joining samples, may stay.
     Where it turns bytes into numbers, these are sent as bytes: surely if its ops say so, else at most.
     """
     calls = calls_of(case.trace, _longest_functions(case, owned))
