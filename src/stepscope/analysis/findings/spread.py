@@ -23,6 +23,7 @@ from stepscope.registers.calibration.promises import (
     UNFORESEEN_ABOVE_OF_LOOPS,
     UNFORESEEN_ABOVE_OF_PYTHON,
     UNFORESEEN_ABOVE_OF_RUNTIME,
+    UNFORESEEN_ABOVE_OF_TYPES,
     UNFORESEEN_ABOVE_OF_WEIGHTS,
     UNFORESEEN_BELOW,
     UNFORESEEN_BELOW_OF_DATA,
@@ -96,12 +97,20 @@ OF_DATA = Spread(
     WORST_TOGETHER_OF_DATA,
     always=True,
 )
+# How fast kernels of another type are at worst is a bound, which some jobs reach.
+OF_TYPES = Spread(
+    UNFORESEEN_ABOVE_OF_TYPES,
+    UNFORESEEN_BELOW_OF_DATA,
+    BEST_TOGETHER_OF_DEVICE,
+    OF_BOUNDS.worst,
+    always=True,
+)
 
 # All other codes are of the host where it decides, as waits and input are.
 _BY_CODE = {
     "allocator-churn": OF_RUNTIME,
     "dense-zeros": OF_DATA,
-    "double-precision": OF_DATA,
+    "double-precision": OF_TYPES,
     "eager-execution": OF_RUNTIME,
     "exposed-copy": OF_COPIES,
     "grad-in-inference": OF_RUNTIME,

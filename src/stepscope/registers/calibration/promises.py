@@ -169,7 +169,7 @@ UNFORESEEN_ABOVE_OF_COPIES = _end(
     "gains of three jobs of five blind trials that sent the same arrays in every step, against the middle: the host's handling of each array goes with its copy",
 )
 
-# What decides is not in the profile: lengths of samples, zeros in a matrix, rates of another type.
+# What decides is not in the profile: lengths of samples, zeros in a matrix; of rates of another type, bounds are known.
 BEST_TOGETHER_OF_DATA = _end(
     "BEST_TOGETHER_OF_DATA", 1.0, _TOGETHER, "a sparse matrix gained what it does at best"
 )
@@ -180,3 +180,10 @@ UNFORESEEN_ABOVE_OF_DATA = _end(
     "UNFORESEEN_ABOVE_OF_DATA", 1.0, _UNFORESEEN, "0.3 to 1.05 above in padded jobs"
 )
 UNFORESEEN_BELOW_OF_DATA = _end("UNFORESEEN_BELOW_OF_DATA", 0.1, _UNFORESEEN, "not seen in padded jobs")
+UNFORESEEN_ABOVE_OF_TYPES = _end(
+    "UNFORESEEN_ABOVE_OF_TYPES",
+    0.55,
+    _UNFORESEEN,
+    "0.25 below to 0.41 above",
+    "gains of two jobs in float64, of two blind trials in two recordings each, against the rules of now",
+)
