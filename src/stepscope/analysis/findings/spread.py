@@ -12,6 +12,7 @@ from stepscope.registers.calibration.promises import (
     BEST_TOGETHER,
     BEST_TOGETHER_OF_DATA,
     BEST_TOGETHER_OF_DEVICE,
+    BEST_TOGETHER_OF_LAUNCHES,
     BEYOND_WORK,
     REMAINS,
     REMAINS_OF_PYTHON,
@@ -87,7 +88,9 @@ OF_LOOPS = Spread(UNFORESEEN_ABOVE_OF_LOOPS, UNFORESEEN_BELOW_OF_LOOPS)
 # What computation can hide at least and at most: nothing is pulled in, nothing is unforeseen.
 OF_BOUNDS = Spread(0.0, 0.0, 1.0, 1.0, always=True)
 # From half of the launches to one graph: which of them people choose is not in doubt but up to them, so that the low end stays.
-OF_LAUNCHES = Spread(UNFORESEEN_ABOVE_OF_LOOPS, UNFORESEEN_BELOW_OF_LOOPS, worst=OF_BOUNDS.worst)
+OF_LAUNCHES = Spread(
+    UNFORESEEN_ABOVE_OF_LOOPS, UNFORESEEN_BELOW_OF_LOOPS, BEST_TOGETHER_OF_LAUNCHES, OF_BOUNDS.worst
+)
 OF_PYTHON = Spread(UNFORESEEN_ABOVE_OF_PYTHON, UNFORESEEN_BELOW_OF_PYTHON, remains=REMAINS_OF_PYTHON)
 OF_COPIES = Spread(UNFORESEEN_ABOVE_OF_COPIES, UNFORESEEN_BELOW_OF_PYTHON, remains=REMAINS)
 OF_DATA = Spread(
