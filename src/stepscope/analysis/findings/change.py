@@ -30,11 +30,14 @@ def with_warm_caches(plan: Plan, before: Plan, warm: float = WARM_DISPATCH) -> P
     return plan.with_host(pl.col("cause").is_in(["dispatch", "sync"]), warm)
 
 
-def with_busy_host(plan: Plan, before: Plan, left: float) -> Plan:
-    """A host that sleeps while the device works dispatches slower than one that is kept busy, as after a change on the device."""
+def with_busy_host(plan: Plan, before: Plan, left: float, idle: float = LONG_WORK_OF_HOST) -> Plan:
+    """A host that waits for the device dispatches slower than one that is kept busy, as after a change on the device.
+
+    `idle`: the share of the step that it must have waited.
+    """
     steps = max(1, int(before.items["last"].sum()))
     working = int(before.host[USUAL].sum()) / steps
-    if before.step_ns() - working < LONG_WORK_OF_HOST * before.step_ns():
+    if before.step_ns() - working < idle * before.step_ns():
         return plan
     return plan.with_host(pl.col("cause") == "dispatch", left)
 

@@ -23,9 +23,9 @@ from stepscope.analysis.replay.plan import USUAL, Plan
 from stepscope.names import short_name
 from stepscope.registers.calibration.profiler import (
     BUSY_DISPATCH,
+    BUSY_DISPATCH_WORST,
     LACKING_THAT_GOES,
     MOST_LACKING,
-    WARM_DISPATCH,
 )
 from stepscope.registers.policy.findings import (
     ACCOUNT_SAVES,
@@ -81,8 +81,10 @@ def shorten_kernels(case: Case, chosen: pl.DataFrame) -> Change:
     smallest, largest = (
         case.plan.with_device(pl.lit(True), pl.lit(items[name].fill_null(1.0))) for name in ("most", "least")
     )
-    left = WARM_DISPATCH if case.runs_programs else BUSY_DISPATCH
-    return Change(smallest, with_busy_host(largest, case.plan, left))
+    return Change(
+        with_busy_host(smallest, case.plan, BUSY_DISPATCH_WORST),
+        with_busy_host(largest, case.plan, BUSY_DISPATCH, WORTH_A_FINDING),
+    )
 
 
 def timed(

@@ -11,6 +11,8 @@ from stepscope.lazy import dataclass
 from stepscope.registers.calibration.promises import (
     BEST_TOGETHER,
     BEST_TOGETHER_OF_DATA,
+    BEST_TOGETHER_OF_DEVICE,
+    BEST_TOGETHER_OF_LAUNCHES,
     BEYOND_WORK,
     REMAINS,
     REMAINS_OF_PYTHON,
@@ -18,9 +20,12 @@ from stepscope.registers.calibration.promises import (
     UNFORESEEN_ABOVE_OF_COPIES,
     UNFORESEEN_ABOVE_OF_DATA,
     UNFORESEEN_ABOVE_OF_DEVICE,
+    UNFORESEEN_ABOVE_OF_FEW_LAUNCHES,
     UNFORESEEN_ABOVE_OF_LOOPS,
     UNFORESEEN_ABOVE_OF_PYTHON,
     UNFORESEEN_ABOVE_OF_RUNTIME,
+    UNFORESEEN_ABOVE_OF_TYPES,
+    UNFORESEEN_ABOVE_OF_WEIGHTS,
     UNFORESEEN_BELOW,
     UNFORESEEN_BELOW_OF_DATA,
     UNFORESEEN_BELOW_OF_DEVICE,
@@ -68,16 +73,24 @@ class Spread:
         return Interval(low, left.mid, min(1.0, high))
 
 
-OF_DEVICE = Spread(UNFORESEEN_ABOVE_OF_DEVICE, UNFORESEEN_BELOW_OF_DEVICE, worst=WORST_TOGETHER_OF_DEVICE)
+OF_DEVICE = Spread(
+    UNFORESEEN_ABOVE_OF_DEVICE,
+    UNFORESEEN_BELOW_OF_DEVICE,
+    BEST_TOGETHER_OF_DEVICE,
+    WORST_TOGETHER_OF_DEVICE,
+)
 OF_HOST = Spread(UNFORESEEN_ABOVE, UNFORESEEN_BELOW, remains=REMAINS)
 OF_RUNTIME = Spread(UNFORESEEN_ABOVE_OF_RUNTIME, UNFORESEEN_BELOW_OF_RUNTIME)
+OF_WEIGHTS = Spread(UNFORESEEN_ABOVE_OF_WEIGHTS, UNFORESEEN_BELOW_OF_RUNTIME)
 # Where a few launches of many go, the step may be as long as before: hosts differ more than that from one minute to the next.
-OF_FEW_LAUNCHES = Spread(UNFORESEEN_ABOVE, UNFORESEEN_BELOW_OF_FEW_LAUNCHES)
+OF_FEW_LAUNCHES = Spread(UNFORESEEN_ABOVE_OF_FEW_LAUNCHES, UNFORESEEN_BELOW_OF_FEW_LAUNCHES)
 OF_LOOPS = Spread(UNFORESEEN_ABOVE_OF_LOOPS, UNFORESEEN_BELOW_OF_LOOPS)
 # What computation can hide at least and at most: nothing is pulled in, nothing is unforeseen.
 OF_BOUNDS = Spread(0.0, 0.0, 1.0, 1.0, always=True)
 # From half of the launches to one graph: which of them people choose is not in doubt but up to them, so that the low end stays.
-OF_LAUNCHES = Spread(UNFORESEEN_ABOVE_OF_LOOPS, UNFORESEEN_BELOW_OF_LOOPS, worst=OF_BOUNDS.worst)
+OF_LAUNCHES = Spread(
+    UNFORESEEN_ABOVE_OF_LOOPS, UNFORESEEN_BELOW_OF_LOOPS, BEST_TOGETHER_OF_LAUNCHES, OF_BOUNDS.worst
+)
 OF_PYTHON = Spread(UNFORESEEN_ABOVE_OF_PYTHON, UNFORESEEN_BELOW_OF_PYTHON, remains=REMAINS_OF_PYTHON)
 OF_COPIES = Spread(UNFORESEEN_ABOVE_OF_COPIES, UNFORESEEN_BELOW_OF_PYTHON, remains=REMAINS)
 OF_DATA = Spread(
@@ -87,12 +100,20 @@ OF_DATA = Spread(
     WORST_TOGETHER_OF_DATA,
     always=True,
 )
+# How fast kernels of another type are at worst is a bound, which some jobs reach.
+OF_TYPES = Spread(
+    UNFORESEEN_ABOVE_OF_TYPES,
+    UNFORESEEN_BELOW_OF_DATA,
+    BEST_TOGETHER_OF_DEVICE,
+    OF_BOUNDS.worst,
+    always=True,
+)
 
 # All other codes are of the host where it decides, as waits and input are.
 _BY_CODE = {
     "allocator-churn": OF_RUNTIME,
     "dense-zeros": OF_DATA,
-    "double-precision": OF_DATA,
+    "double-precision": OF_TYPES,
     "eager-execution": OF_RUNTIME,
     "exposed-copy": OF_COPIES,
     "grad-in-inference": OF_RUNTIME,
@@ -102,7 +123,7 @@ _BY_CODE = {
     "optimizer-loop": OF_RUNTIME,
     "padding": OF_DATA,
     "recompilation": OF_RUNTIME,
-    "recomputed-weights": OF_RUNTIME,
+    "recomputed-weights": OF_WEIGHTS,
     "retracing": OF_RUNTIME,
     "unbatched-loop": OF_LOOPS,
     "weight-casts": OF_FEW_LAUNCHES,

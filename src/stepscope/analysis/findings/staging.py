@@ -12,7 +12,12 @@ from stepscope.registers.calibration.launches import (
     PINNED_RATE_BEST,
     PINNED_RATE_WORST,
 )
-from stepscope.registers.policy.findings import LONG_PYTHON_NS, MAJORITY, UPLOADS_AFTER_PYTHON
+from stepscope.registers.policy.findings import (
+    ARRAYS_OF_A_BATCH,
+    LONG_PYTHON_NS,
+    MAJORITY,
+    UPLOADS_AFTER_PYTHON,
+)
 from stepscope.trace.scopes import ancestors
 
 
@@ -36,6 +41,12 @@ def _copies(case: Case, *directions: str) -> pl.Series:
         "event"
     ]
     return found
+
+
+def sends_weights(case: Case) -> bool:
+    """Whether more arrays are sent in a step than a batch has."""
+    sent = case.plan.items.filter(pl.col("event").is_in(uploads(case).implode()))
+    return len(sent) > ARRAYS_OF_A_BATCH * len(case.lengths)
 
 
 def send_beside(case: Case, plan: Plan) -> Plan:

@@ -49,3 +49,9 @@ BATCHED_PASSES_MOST = policy(
     unit="ops for each op of a pass",
     why="a model takes a batch as it takes one input; to stack inputs and take results apart comes with it",
 )
+LARGEST_NUMBER_BYTES = policy(
+    "LARGEST_NUMBER_BYTES",
+    8,
+    unit="bytes",
+    why="that a step reads at its end: more is an array, and in inference the result that was asked for",
+)

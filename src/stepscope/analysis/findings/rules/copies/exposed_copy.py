@@ -11,15 +11,19 @@ from stepscope.analysis.findings.copy_items import copy_items
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import of_part
 from stepscope.analysis.findings.rule import ANY, Rule
-from stepscope.analysis.findings.staging import is_staging, over_bus, pinned_rates, pinned_share, uploads
+from stepscope.analysis.findings.staging import (
+    is_staging,
+    over_bus,
+    pinned_rates,
+    pinned_share,
+    sends_weights,
+    uploads,
+)
 from stepscope.analysis.replay.plan import Plan
 from stepscope.analysis.xla.file_work import core_copies
 from stepscope.registers.calibration.launches import STAGED_COPY_NS
 from stepscope.registers.calibration.profiler import WARM_DISPATCH_WORST
-from stepscope.registers.policy.findings import (
-    ARRAYS_OF_A_BATCH,
-    WORTH_SHOWING,
-)
+from stepscope.registers.policy.findings import WORTH_SHOWING
 
 
 def find(case: Case) -> Finding | None:
@@ -52,14 +56,8 @@ def _copied_beside(case: Case, moving: pl.DataFrame) -> Change:
     calls = pl.col("item").is_in(case.plan.items.filter(sent)["item"].implode())
     kept = best.with_host(is_staging(case) | (calls & (pl.col("cause") != "python"))).with_device(sent)
     at_most = with_warm_caches(kept, case.plan)
-    surely = kept if _sends_weights(case) else worst.with_host(is_staging(case))
+    surely = kept if sends_weights(case) else worst.with_host(is_staging(case))
     return Change(with_warm_caches(surely, case.plan, WARM_DISPATCH_WORST), at_most)
-
-
-def _sends_weights(case: Case) -> bool:
-    """Whether more arrays are sent in a step than a batch has."""
-    sent = case.plan.items.filter(pl.col("event").is_in(uploads(case).implode()))
-    return len(sent) > ARRAYS_OF_A_BATCH * len(case.lengths)
 
 
 def _hidden(case: Case, moving: pl.DataFrame, rate: float) -> Plan:

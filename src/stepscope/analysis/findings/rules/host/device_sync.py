@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import polars as pl
 
+from stepscope.analysis.findings.answers import answer_waits
 from stepscope.analysis.findings.case import Case
-from stepscope.analysis.findings.change import Change, with_warm_caches
+from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.copy_items import copy_items
 from stepscope.analysis.findings.finding import Finding
-from stepscope.analysis.findings.promise import of_part
+from stepscope.analysis.findings.profiler_doubt import withdraw
+from stepscope.analysis.findings.promise import left_by_replay, of_part
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host.unbatched_loop import batched, held_up, in_loops, reading
 from stepscope.analysis.findings.staging import uploads
@@ -16,7 +18,7 @@ from stepscope.analysis.host.functions import where
 from stepscope.analysis.host.loops import Loops
 from stepscope.native.host import replay as native
 from stepscope.registers.calibration.launches import SHORT_READ_NS
-from stepscope.registers.policy.findings import LOOP_ITERATIONS, OPS_READ_WITH_A_WAIT, TOP_NAMES
+from stepscope.registers.policy.findings import LOOP_ITERATIONS, OPS_READ_WITH_A_WAIT, SURE_GAIN, TOP_NAMES
 
 
 def find(case: Case) -> Finding | None:
@@ -25,21 +27,44 @@ def find(case: Case) -> Finding | None:
     waits = case.free(pl.col("part") == "sync", ~for_copies)
     loops = case.loops if case.device is not None and not case.runs_programs else None
     frames = reading(case, loops) if loops is not None and len(loops.found) else set()
+    answers = answer_waits(case) if case.device is not None else pl.Series(dtype=pl.Boolean)
     if loops is None or not frames:
-        return of_part(case, RULE, waits, lambda: without_waits(case))
-    return _read_in_loops(case, waits, loops, frames)
+        found = of_part(case, RULE, waits, lambda: without_waits(case, answers))
+    else:
+        found = _read_in_loops(case, waits, loops, frames, answers)
+    return _told_of_answers(case, found) if found is not None and answers.any() else found
 
 
-def _read_in_loops(case: Case, waits: pl.DataFrame, loops: Loops, frames: set[int]) -> Finding | None:
+def _told_of_answers(case: Case, found: Finding) -> Finding:
+    """Results that were asked for are waited for, at the latest when the next step has begun: how much that is worth is said, not promised."""
+    change = case.changes.get(RULE.code)
+    if change is None:
+        return found
+    behind = case.gain(left_by_replay(case, change.combined(without_waits(case)))).speedup
+    if found.speedup.mid < SURE_GAIN:
+        case.changes.pop(RULE.code)
+        withdraw(found)
+    if behind.mid > max(SURE_GAIN, found.speedup.mid):
+        found.detail += (
+            f" Steps end with a result that the host reads; read a step behind, it would not hold up the next one: {behind.mid:.1f}×, "
+            "where steps need not be answered one by one."
+        )
+    return found
+
+
+def _read_in_loops(
+    case: Case, waits: pl.DataFrame, loops: Loops, frames: set[int], answers: pl.Series
+) -> Finding | None:
     """Values that a loop reads one by one can be made together and read once: the loop goes with its waits."""
     read = Loops(
         loops.found.filter(pl.col("frame").is_in(list(frames))),
         pl.select(pl.when(loops.loop_of.is_in(list(frames))).then(loops.loop_of)).to_series(),
     )
     owned = pl.concat([waits, held_up(case, in_loops(case, read))]).unique("slice", maintain_order=True)
-    together, apart = batched(case, read), without_waits(case)
-    largest = together.largest.combined(apart.largest)
-    change = Change(together.smallest.without_waits(), with_warm_caches(largest, case.plan))
+    together, apart = batched(case, read), without_waits(case, answers)
+    change = Change(
+        together.smallest.without_waits(~pl.lit(answers)), together.largest.combined(apart.largest)
+    )
     found = of_part(case, RULE, owned, lambda: change)
     if found is not None:
         found.where = where(case.trace, read.found.sort("launches", descending=True)["frame"])[:TOP_NAMES]
@@ -47,13 +72,14 @@ def _read_in_loops(case: Case, waits: pl.DataFrame, loops: Loops, frames: set[in
     return found
 
 
-def without_waits(case: Case) -> Change:
-    """The host does not wait: at least that goes, and often what was only launched to be read with it."""
-    waits = case.plan.items.filter(pl.col("kind") == native.WAIT)["item"].cast(pl.Int64)
+def without_waits(case: Case, answers: pl.Series | None = None) -> Change:
+    """The host does not wait, but for answers: at least that goes, and often what was only launched to be read with it."""
+    mine = pl.lit(True) if answers is None else ~pl.lit(answers)
+    waits = case.plan.items.filter((pl.col("kind") == native.WAIT) & mine)["item"].cast(pl.Int64)
     before = pl.concat([waits - back for back in range(1, OPS_READ_WITH_A_WAIT + 2)])
     read = pl.col("item").cast(pl.Int64).is_in(pl.concat([waits, before]).implode())
     short = pl.col("device_ns") < SHORT_READ_NS
-    plan = case.plan.without_waits()
+    plan = case.plan.without_waits(mine)
     gone = plan.items.filter(read & short)["item"].implode()
     dispatch = pl.col("cause").is_in(["dispatch", "sync"])
     largest = plan.with_host(pl.col("item").is_in(gone) & dispatch).with_device(pl.col("item").is_in(gone))
@@ -74,7 +100,7 @@ RULE: Rule[Case] = Rule(
     title="The host waits for the device inside the step",
     turn=100,
     owns="`sync`",
-    change="the host does not wait; at most, the ops that wait and up to three short ones that make the value go, too; surely so where programs of JAX or TensorFlow make eight values or more that a step reads one by one. Values that a loop reads one by one are made together and read once; at most, dispatch then takes the time that it takes with warm caches",
+    change="the host does not wait; at most, the ops that wait and up to three short ones that make the value go, too; surely so where programs of JAX or TensorFlow make eight values or more that a step reads one by one. Values that a loop reads one by one are made together and read once. In inference the host still waits for the array that a step ends with; what reading it a step behind would bring is said, not promised",
     fix={
         "pytorch": "Do not read values back in every step: drop .item(), .cpu(), print(loss) and torch.cuda.synchronize(), or do it every 100 steps; keep metrics on the device. Copies to the host: non_blocking=True into pinned memory.",
         "tensorflow": "Do not call .numpy() in every step; log every 100 steps.",

@@ -12,8 +12,10 @@ from stepscope.analysis.findings.promise import of_part, saving
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host.eager_execution import by_framework
 from stepscope.analysis.findings.staging import gaps_of, reads_bytes, send_less
+from stepscope.analysis.host.causes import host_codes
 from stepscope.analysis.host.functions import calls_of
 from stepscope.names import short_name
+from stepscope.native.host.lineage import USER
 from stepscope.registers.calibration.launches import SHORT_READ_NS
 from stepscope.registers.calibration.profiler import WARM_DISPATCH_WORST
 from stepscope.registers.policy.findings import (
@@ -22,6 +24,7 @@ from stepscope.registers.policy.findings import (
     MAJORITY,
     WORTH_A_FINDING,
 )
+from stepscope.trace.scopes import ancestors
 
 
 def find(case: Case) -> Finding | None:
@@ -51,13 +54,15 @@ def _advise(case: Case, found: Finding) -> None:
 def _without_calls(case: Case, python: pl.Expr, owned: pl.DataFrame) -> Change:
     """The Python takes no time, nor do the ops of its calls; at most these go as a whole, with copies, waits and launches.
 
+    Where one function takes most of it, that goes surely; the rest, such as picking and joining samples, may stay.
     Where it turns bytes into numbers, these are sent as bytes: surely if its ops say so, else at most.
     """
     calls = calls_of(case.trace, _longest_functions(case, owned))
     inside = calls.inside.gather(case.plan.host["event"]).fill_null(False)
     ops = pl.lit(inside) & (pl.col("cause") == "dispatch")
     without = case.plan.with_host(python | ops)
-    smallest = send_less(case, without, python, BYTES_BEFORE_FLOATS) if reads_bytes(case) else without
+    surely = case.plan.with_host((python & _of_dominant(case, python)) | ops)
+    smallest = send_less(case, surely, python, BYTES_BEFORE_FLOATS) if reads_bytes(case) else surely
     serves = pl.col("item").is_in(gaps_of(case, python).implode()) & (pl.col("cause") == "dispatch")
     launched = pl.col("event").is_in(calls.launched.implode())
     items = case.plan.items.filter(launched & (pl.col("device_ns") < SHORT_READ_NS))["item"].implode()
@@ -68,6 +73,22 @@ def _without_calls(case: Case, python: pl.Expr, owned: pl.DataFrame) -> Change:
     return Change(
         with_warm_caches(smallest, case.plan, WARM_DISPATCH_WORST), with_warm_caches(largest, case.plan)
     )
+
+
+def _of_dominant(case: Case, python: pl.Expr) -> pl.Expr:
+    """Python inside the calls of the user's function that takes most of it; all of it where there is none but the step."""
+    rows = case.plan.host.filter(python)
+    events = case.trace.events
+    mine = (events["kind"] == "python") & (host_codes(case.trace) == USER)
+    nearest = pl.select(pl.when(mine).then(events["id"]).otherwise(ancestors(events, mine))).to_series()
+    frames = rows.select("ns", frame=nearest.gather(rows["event"])).drop_nulls()
+    named = frames.with_columns(name=events["name"].gather(frames["frame"]))
+    summed = named.group_by("name").agg(pl.col("ns").sum(), pl.col("frame").min()).sort("ns", descending=True)
+    total = int(rows["ns"].sum())
+    if summed.is_empty() or int(summed["ns"][0]) <= MAJORITY * total or _is_step(case, summed["frame"][0]):
+        return pl.lit(True)
+    inside = calls_of(case.trace, summed["frame"].head(1)).inside
+    return pl.lit(inside.gather(case.plan.host["event"]).fill_null(False))
 
 
 def _longest_functions(case: Case, owned: pl.DataFrame) -> pl.Series:
@@ -112,7 +133,7 @@ RULE: Rule[Case] = Rule(
     turn=110,
     title_without_device="One function takes most of the step",
     owns="`python`; without a device, the function or op that takes half of the step or more",
-    change="your code between launches takes no time; at most, nor do the ops, copies and waits of the functions that take most of it. Where the unprofiled step is unknown, it is advice below 1.3 times on the fastest host, which the profiler may have slowed down. Without a device nothing, so that only the bound is given",
+    change="your code between launches takes no time; where one function takes most of it, that alone goes surely. At most, nor do the ops, copies and waits of the functions that take most of it. Where the unprofiled step is unknown, it is advice below 1.3 times on the fastest host, which the profiler may have slowed down. Without a device nothing, so that only the bound is given",
     fix={
         ANY: "Move this code out of the step, vectorise it, or run it in the background.",
     },

@@ -106,14 +106,15 @@ def _has_loader(facts: InputFacts) -> bool:
 
 
 def _at_once(case: Case) -> Change:
-    """Making them takes no time, with what joins the samples. They are sent as the bytes that they were made from: surely if
-    the ops say so, else at most, and at most from pinned memory."""
+    """Making them takes no time, with what joins the samples. They are sent as the bytes that they were made from if the ops say
+    so; else at most, and then from pinned memory."""
     mine = pl.col("cause") == "input"
     gaps = gaps_of(case, mine)
     joins = pl.col("item").is_in(gaps.implode()) & (pl.col("cause") == "python")
     without = case.plan.with_host(mine | joins)
-    smallest = send_less(case, without, mine | joins, BYTES_BEFORE_FLOATS) if reads_bytes(case) else without
-    largest = send_less(case, without, mine | joins, BYTES_BEFORE_FLOATS, pinned=True)
+    known = reads_bytes(case)
+    largest = send_less(case, without, mine | joins, BYTES_BEFORE_FLOATS, pinned=not known)
+    smallest = largest if known else without
     return Change(
         with_warm_caches(smallest, case.plan, WARM_DISPATCH_WORST), with_warm_caches(largest, case.plan)
     )
@@ -131,7 +132,9 @@ def _by_workers(case: Case, facts: InputFacts) -> Change:
     batch = making if workers == 1 else workers * (making + rest)
     fewest = max(MORE_WORKERS_LEAST, workers * 2)
     if facts.cores:  # without a device, the step itself wants one
-        fewest = max(1, min(fewest, facts.cores - (0 if case.has_device else 1)))
+        most = max(1, facts.cores - (0 if case.has_device else 1))
+        # Whoever has workers already does more than add some: batches are made by all cores, or in a cheaper way.
+        fewest = max(workers, most) if facts.workers else min(fewest, most)
     # Batches that others make can be pinned and sent while the device computes.
     return Change(
         _waiting(case, batch / fewest - rest, making),
@@ -151,7 +154,7 @@ RULE: Rule[Case] = Rule(
     turn=70,
     page="input",
     owns="`input`; what steps in which workers are started again take beyond the usual",
-    change="a loader gets six workers at least, or twice as many as there are, but no more than there are cores; what they cannot make in time is waited for. At most, no batch is waited for, and batches are sent while the device computes. A function of the job that makes batches takes no time, with what joins the samples; at most (surely where ops read bytes), a quarter of the bytes is sent, from pinned memory. Where workers start again for each epoch, steps are as long as those between; at most the wait for the first batch of an epoch stays",
+    change="a loader without workers gets six, one with some as many as there are cores; what they cannot make in time is waited for. At most, no batch is waited for, and batches are sent while the device computes. A function of the job that makes batches takes no time, with what joins the samples; a quarter of the bytes is sent where ops read bytes; else so at most, from pinned memory. Where workers start again for each epoch, steps are as long as those between; at most the wait for the first batch of an epoch stays",
     fix={
         "pytorch": "Load in worker processes: DataLoader(num_workers=8, pin_memory=True, persistent_workers=True, prefetch_factor=4). If workers are on already, move the slow stage to the GPU, or store data that is already decoded.",
         "tensorflow": "End the pipeline with .prefetch(tf.data.AUTOTUNE), use .map(…, num_parallel_calls=tf.data.AUTOTUNE), and .cache() what fits into memory.",

@@ -6,13 +6,16 @@ import msgspec
 import polars as pl
 
 from stepscope.analysis.findings.case import Case
+from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import shorten_kernels, timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.kernels.unfused_attention import RULE as UNFUSED
+from stepscope.analysis.findings.staging import is_staging, sends_weights, uploads
 from stepscope.analysis.xla.hlo_module import Module
 from stepscope.analysis.xla.masks import padded_length
 from stepscope.analysis.xla.ops import programs_that_ran
+from stepscope.registers.calibration.launches import STAGED_COPY_NS
 from stepscope.registers.policy.findings import MAJORITY, STEPS_TO_KNOW_WARM_UP, WORTH_A_FINDING
 from stepscope.registers.policy.useless_work import NOT_PADDING_LEAST, NOT_PADDING_MOST, UNSURE_PADDING
 
@@ -42,7 +45,24 @@ def find(case: Case) -> Finding | None:
         f"Attention gets a mask per sample, and all steps have sequences of {length:,}: batches seem to be padded to the "
         "longest sample of all, not of the batch. How much of them is padding a profile does not show."
     )
-    return timed(case, RULE, owned, shorten_kernels(case, chosen), detail, {"length": length})
+    return timed(
+        case, RULE, owned, _with_batch(case, shorten_kernels(case, chosen)), detail, {"length": length}
+    )
+
+
+def _with_batch(case: Case, change: Change) -> Change:
+    """Shorter batches are sent in less time too, unless a step sends other things; at most, the host makes them in less time."""
+    if sends_weights(case):
+        return change
+    sent = pl.col("event").is_in(uploads(case).implode())
+    items = case.plan.items.filter(sent)["item"].implode()
+    calls = (pl.col("item").is_in(items) & pl.col("cause").is_in(["dispatch", "sync", "copy"])) & (
+        pl.col("recorded_ns") >= STAGED_COPY_NS
+    )
+    sending = calls | is_staging(case)
+    smallest = change.smallest.with_host(sending, NOT_PADDING_MOST).with_device(sent, NOT_PADDING_MOST)
+    largest = change.largest.with_host(sending | (pl.col("cause") == "input"), NOT_PADDING_LEAST)
+    return Change(smallest, largest.with_device(sent, NOT_PADDING_LEAST))
 
 
 def _of_scores(case: Case) -> pl.Series:
@@ -101,7 +121,7 @@ RULE: Rule[Case] = Rule(
     page="ops",
     certainty=UNSURE_PADDING,
     owns="`compute` that is left, where attention gets a mask per sample and all steps have sequences of the same length",
-    change="all kernels but the optimizer's take 25 to 80 % of their time, those of attention the square of that share, as of batches that are padded to their own longest sample",
+    change="all kernels but the optimizer's take 25 to 80 % of their time, those of attention the square of that share, and so do copies of the batch to the device; at most, the host makes it in as much less time, as of batches that are padded to their own longest sample",
     fix={
         "pytorch": "Pad each batch to its own longest sample (in collate_fn), and put samples of similar length together (a sampler by length); or pack samples into one sequence (torch.nested, varlen attention).",
         "jax": "Pad batches to a few lengths (buckets), each compiled once, instead of to the longest sample of all.",
