@@ -10,7 +10,7 @@ import { BLOCK_ROWS } from "../net/decode.js";
 import { FONT, Labels } from "./labels.js";
 import { GROUP_HEIGHT, ROW, stuckLines } from "../lines.js";
 import { ticks } from "./ruler.js";
-import { Sheet } from "./sheet.js";
+import { copyAsIs, Sheet } from "./sheet.js";
 
 /** @typedef {import("../types").Line} Line */
 /** @typedef {import("../types").Source} Source */
@@ -72,9 +72,7 @@ export class Painter {
     this.canvas.height = Math.max(1, Math.round(height * this.ratio));
     this.canvas.style.width = `${width}px`;
     this.canvas.style.height = `${height}px`;
-    // Its pixels are the screen's: a browser without a GPU copies them as they are instead of filtering each of them.
-    const isExact = this.ratio === (window.devicePixelRatio || 1);
-    this.canvas.style.imageRendering = isExact ? "pixelated" : "auto";
+    copyAsIs(this.canvas, this.ratio);
   }
 
   /** Paints the scene; what it lacks is asked for. @param {Scene} scene */
@@ -257,9 +255,9 @@ export class Painter {
     ctx.font = FONT;
     ctx.textBaseline = "middle";
     let ink = "";
-    const least = scene.isMoving ? wide.widthOf(LABELS_IN_MOTION) : 0;
+    let { above, alike } = wide.widest(scene.isMoving ? LABELS_IN_MOTION : Infinity);
     for (let at = 0; at < wide.count; at += 1) {
-      if (wide.width[at] < least) continue;
+      if (wide.width[at] < above || (wide.width[at] === above && (alike -= 1) < 0)) continue;
       const name = scene.names(sources[wide.source[at]]).short(wide.label[at]);
       if (!name) continue;
       const room = wide.width[at] / ratio - 6;

@@ -1,4 +1,9 @@
-// A bitmap that script writes and the picture takes over, stretched or as it is.
+// Bitmaps: those that script writes and the picture takes over, and how canvases get onto the screen.
+
+/** Where its pixels are the screen's, a browser without a GPU copies them as they are instead of filtering each of them. @param {HTMLCanvasElement} canvas @param {number} ratio */
+export function copyAsIs(canvas, ratio) {
+  canvas.style.imageRendering = ratio === (window.devicePixelRatio || 1) ? "pixelated" : "auto";
+}
 
 /** Lines of pixels, used again for every frame. */
 export class Sheet {
