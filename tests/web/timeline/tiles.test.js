@@ -191,6 +191,14 @@ test("only what is in view is painted, and only wide slices get a name", () => {
   assert.equal(painted([[5000, 10, 0], [-50, 10, 0]]).line, "0".repeat(30));
 });
 
+test("in motion only the widest get a name, also where many are of the same width", () => {
+  const wide = new Wide();
+  for (const width of [40, 70, 40, 90, 40, 30]) wide.add(0, width, 0, 0, 0);
+  assert.deepEqual(wide.widest(4), { above: 40, alike: 2 }, "two are wider, and two of the three of this width have room");
+  assert.deepEqual(wide.widest(2), { above: 70, alike: 1 });
+  for (const most of [6, 7, Infinity]) assert.ok(wide.widest(most).above < 0, "all of them");
+});
+
 test("while searching other names are dimmed", () => {
   assert.equal(painted([[0, 10, 1], [100, 10, 2]], { lit: Uint8Array.of(0, 1) }).line, "100000000080000000000000000000");
 });

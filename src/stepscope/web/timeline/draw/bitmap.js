@@ -19,10 +19,15 @@ export class Wide {
     this.source = new Uint16Array(4096);
   }
 
-  /** The width that no more than so many slices reach. @param {number} most */
-  widthOf(most) {
-    if (this.count <= most) return 0;
-    return this.width.slice(0, this.count).sort()[this.count - most];
+  /**
+   * The widest: the width that they exceed, and how many of just that width are among them. Rows that repeat have many alike.
+   * @param {number} most
+   */
+  widest(most) {
+    if (this.count <= most) return { above: -1, alike: 0 };
+    const sorted = this.width.slice(0, this.count).sort();
+    const above = sorted[this.count - most];
+    return { above, alike: sorted.lastIndexOf(above) + 1 - (this.count - most) };
   }
 
   /** @param {number} x @param {number} width @param {number} y @param {number} label @param {number} source */
@@ -56,9 +61,10 @@ export function paintRow(pixels, offset, row, block, window, colours, dimmed, li
   for (let at = 0; at < count; at += 1) {
     const left = begin + starts[at] * perUnit;
     if (left >= to) continue;
-    const width = durs[at] * perUnit;
+    const right = left + durs[at] * perUnit;
+    if (right < from - 1) continue;
     let first = Math.round(left);
-    let last = Math.round(left + width);
+    let last = Math.round(right);
     if (last <= first) last = first + 1;
     if (last <= from) continue;
     if (last - first >= GAP_FROM) last -= 1;

@@ -11,6 +11,8 @@ import { FONT } from "./labels.js";
 
 const MOST = 3000;
 const RETRY_MS = 3000;
+const AT_ONCE = 6; // as many as a browser sends
+const AT_ONCE_IN_MOTION = 1; // the next frame shows another time, and slices come first
 
 /** @param {ArrayBuffer} buffer @param {number} begin @param {number} step @returns {CounterTile} */
 export function decodeCounter(buffer, begin, step) {
@@ -37,19 +39,35 @@ export class CounterTiles {
     /** @type {Map<string, CounterTile | null>} null while it is on its way */
     this.tiles = new Map();
     this.pausedUntil = 0;
+    this.running = 0;
+    this.timer = 0;
+    /** @type {{ key: string, source: Source, counter: string, level: number, index: number }[]} what the frame lacks */
+    this.wishes = [];
   }
 
-  /** @param {Source} source @param {string} counter @param {number} level @param {number} index @param {boolean} mayAsk */
+  /** What is at hand; what is not is noted where it may be asked for. @param {Source} source @param {string} counter @param {number} level @param {number} index @param {boolean} mayAsk */
   get(source, counter, level, index, mayAsk) {
     const key = `${source.id}:${counter}:${level}:${index}`;
     const found = this.tiles.get(key);
-    if (found === undefined && mayAsk && performance.now() > this.pausedUntil) this.load(key, source, counter, level, index);
+    if (found === undefined && mayAsk && performance.now() > this.pausedUntil) this.wishes.push({ key, source, counter, level, index });
     return found ?? null;
   }
 
-  /** @param {string} key @param {Source} source @param {string} counter @param {number} level @param {number} index */
-  async load(key, source, counter, level, index) {
+  /** Asks for what the frame lacked, after it: to send a request takes a millisecond or two. What is not sent the next frame wishes again. @param {boolean} isMoving */
+  ask(isMoving) {
+    const { wishes } = this;
+    this.wishes = [];
+    clearTimeout(this.timer);
+    if (!wishes.length) return;
+    this.timer = window.setTimeout(() => {
+      for (const wish of wishes) if (this.running < (isMoving ? AT_ONCE_IN_MOTION : AT_ONCE)) this.load(wish);
+    });
+  }
+
+  /** @param {CounterTiles["wishes"][number]} wish */
+  async load({ key, source, counter, level, index }) {
     this.tiles.set(key, null);
+    this.running += 1;
     try {
       const buffer = await this.fetchTile(source, counter, level, index);
       this.tiles.set(key, decodeCounter(buffer, index * tileSpan(level) + source.shift, 2 ** level));
@@ -59,6 +77,7 @@ export class CounterTiles {
       this.tiles.delete(key);
       this.pausedUntil = performance.now() + RETRY_MS;
     }
+    this.running -= 1;
     this.onArrival();
   }
 }

@@ -3,6 +3,8 @@
 import { BUCKETS } from "../net/decode.js";
 
 /** @typedef {import("../types").CounterTile} CounterTile */
+const FILL_FROM = 8; // columns: to fill fewer takes longer than to write each
+
 /** @typedef {{ highs: Float32Array, lasts: Float32Array, count: number }} Curve by column of pixels; nothing is known from `count` on */
 
 /**
@@ -17,10 +19,15 @@ export function curveOf(tiles, start, scale, columns) {
   let filled = 0;
   const until = (/** @type {number} */ column) => {
     const end = Math.min(columns, column);
-    if (end <= filled) return;
-    highs.fill(level, filled, end);
-    lasts.fill(level, filled, end);
-    filled = end;
+    if (end - filled >= FILL_FROM) {
+      highs.fill(level, filled, end);
+      lasts.fill(level, filled, end);
+      filled = end;
+    }
+    for (; filled < end; filled += 1) {
+      highs[filled] = level;
+      lasts[filled] = level;
+    }
   };
   for (const tile of tiles) {
     for (let at = 0; at < tile.places.length; at += 1) {
@@ -50,22 +57,39 @@ export function curveOf(tiles, start, scale, columns) {
  * @param {number} area @param {number} edge colours
  */
 export function paintCurve(pixels, offset, width, height, curve, most, area, edge) {
-  const perValue = (height - 1) / most;
-  const line = (/** @type {number} */ value) => height - 1 - Math.round(Math.min(Math.max(0, value * perValue), height - 1));
-  const tops = new Uint16Array(curve.count);
-  const bottoms = new Uint16Array(curve.count);
-  let before = line(curve.lasts[0] ?? 0);
-  let highest = height;
-  for (let x = 0; x < curve.count; x += 1) {
-    const last = line(curve.lasts[x]);
-    tops[x] = Math.min(line(curve.highs[x]), before, last);
-    bottoms[x] = Math.max(before, last);
-    if (tops[x] < highest) highest = tops[x];
+  const { highs, lasts, count } = curve;
+  const lowest = height - 1;
+  const perValue = lowest / most;
+  const line = (/** @type {number} */ value) => lowest - Math.round(Math.min(Math.max(0, value * perValue), lowest));
+  let before = line(lasts[0] ?? 0);
+  for (let x = 0; x < count;) {
+    const high = highs[x];
+    const level = lasts[x];
+    const last = line(level);
+    const top = Math.min(line(high), before, last);
+    const below = offset + (Math.max(before, last) + 1) * width;
+    let end = x + 1;
+    if (before === last) while (end < count && lasts[end] === level && highs[end] === high) end += 1;
+    paintColumns(pixels, x, end, offset + top * width, below, offset + height * width, width, area, edge);
     before = last;
+    x = end;
   }
-  // Line by line, as they lie in memory.
-  for (let y = highest; y < height; y += 1) {
-    const begin = offset + y * width;
-    for (let x = 0; x < curve.count; x += 1) if (y >= tops[x]) pixels[begin + x] = y > bottoms[x] ? area : edge;
+}
+
+/**
+ * Columns that are alike: an edge, and the area below it. Most curves keep their level for many columns, which are painted line by line.
+ * @param {Uint32Array} pixels @param {number} from column @param {number} to column @param {number} top where the line of pixels begins that the edge begins with
+ * @param {number} below where that begins which the area begins with @param {number} end where that would begin which comes after the last
+ * @param {number} width @param {number} area @param {number} edge
+ */
+function paintColumns(pixels, from, to, top, below, end, width, area, edge) {
+  if (to - from >= FILL_FROM) {
+    for (let line = top; line < below; line += width) pixels.fill(edge, line + from, line + to);
+    for (let line = below; line < end; line += width) pixels.fill(area, line + from, line + to);
+    return;
+  }
+  for (let x = from; x < to; x += 1) {
+    for (let at = top + x; at < below; at += width) pixels[at] = edge;
+    for (let at = below + x; at < end; at += width) pixels[at] = area;
   }
 }

@@ -6,6 +6,7 @@ import { BLOCK_ROWS } from "../net/decode.js";
 import { FONT } from "./labels.js";
 import { MINIMAP_HEIGHT, RULER_HEIGHT } from "../skeleton.js";
 import { ticks } from "./ruler.js";
+import { copyAsIs } from "./sheet.js";
 import { Viewport } from "../viewport.js";
 
 /** @typedef {import("../types").Line} Line */
@@ -23,7 +24,7 @@ export class Minimap {
   /** @param {HTMLCanvasElement} canvas */
   constructor(canvas) {
     this.canvas = canvas;
-    this.ctx = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+    this.ctx = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d", { alpha: false }));
     this.sheet = document.createElement("canvas");
     this.signature = "";
     this.wide = new Wide();
@@ -37,6 +38,7 @@ export class Minimap {
     this.canvas.height = Math.round(MINIMAP_HEIGHT * ratio);
     this.canvas.style.width = `${width}px`;
     this.canvas.style.height = `${MINIMAP_HEIGHT}px`;
+    copyAsIs(this.canvas, ratio);
     this.signature = "";
   }
 
@@ -127,8 +129,9 @@ export function paintRuler(canvas, width, ratio, scene, palette) {
     canvas.height = Math.round(RULER_HEIGHT * ratio);
     canvas.style.width = `${width}px`;
     canvas.style.height = `${RULER_HEIGHT}px`;
+    copyAsIs(canvas, ratio);
   }
-  const ctx = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+  const ctx = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d", { alpha: false }));
   ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
   ctx.fillStyle = palette.paper;
   ctx.fillRect(0, 0, width, RULER_HEIGHT);

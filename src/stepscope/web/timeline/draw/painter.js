@@ -1,6 +1,7 @@
 // Paints the lines that are in view: rows of slices through a bitmap, then names and counters on top.
 
 import { blocksFor, likelyNext } from "../net/blocks.js";
+import { blankLine, blankRows, uncovered } from "./background.js";
 import { paintRow, Wide } from "./bitmap.js";
 import { packed } from "./colours.js";
 import { counterCurve, paintGreatest } from "./counters.js";
@@ -9,6 +10,7 @@ import { BLOCK_ROWS } from "../net/decode.js";
 import { FONT, Labels } from "./labels.js";
 import { GROUP_HEIGHT, ROW, stuckLines } from "../lines.js";
 import { ticks } from "./ruler.js";
+import { copyAsIs, Sheet } from "./sheet.js";
 
 /** @typedef {import("../types").Line} Line */
 /** @typedef {import("../types").Source} Source */
@@ -31,11 +33,8 @@ export class Painter {
   constructor(canvas) {
     this.canvas = canvas;
     this.ctx = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d", { alpha: false }));
-    this.sheet = document.createElement("canvas");
-    this.sheetCtx = /** @type {CanvasRenderingContext2D} */ (this.sheet.getContext("2d", { willReadFrequently: true }));
-    /** @type {ImageData | null} */
-    this.image = null;
-    this.pixels = new Uint32Array(0);
+    this.rows = new Sheet(true); // the first line is the picture without slices, the others are rows
+    this.curves = new Sheet(false);
     this.wide = new Wide();
     this.ratio = 1;
     this.rowsPainted = 0;
@@ -48,12 +47,16 @@ export class Painter {
     this.dimmed = new Uint32Array(0);
     this.edge = 0;
     this.area = 0;
+    this.paper = 0;
+    this.card = 0;
+    this.rule = 0;
   }
 
   /** @param {import("./colours.js").Palette} palette */
   use(palette) {
     this.palette = palette;
     this.edge = packed(palette.accent);
+    [this.paper, this.card, this.rule] = [palette.paper, palette.card, palette.rule].map(packed);
     this.area = ((this.edge & 0xffffff) | (AREA << 24)) >>> 0;
     const back = Number.parseInt(palette.paper.slice(1), 16);
     this.dimmed = palette.pixels.map((pixel) => {
@@ -69,22 +72,7 @@ export class Painter {
     this.canvas.height = Math.max(1, Math.round(height * this.ratio));
     this.canvas.style.width = `${width}px`;
     this.canvas.style.height = `${height}px`;
-    // Its pixels are the screen's: a browser without a GPU copies them as they are instead of filtering each of them.
-    const isExact = this.ratio === (window.devicePixelRatio || 1);
-    this.canvas.style.imageRendering = isExact ? "pixelated" : "auto";
-    this.image = null;
-  }
-
-  /** @param {number} rows */
-  room(rows) {
-    const width = this.canvas.width;
-    if (!this.image || this.image.height < rows || this.image.width !== width) {
-      this.sheet.width = width;
-      this.sheet.height = Math.max(64, rows + 16);
-      this.image = this.sheetCtx.createImageData(width, this.sheet.height);
-      this.pixels = new Uint32Array(this.image.data.buffer);
-    }
-    this.pixels.fill(0, 0, width * rows);
+    copyAsIs(this.canvas, this.ratio);
   }
 
   /** Paints the scene; what it lacks is asked for. @param {Scene} scene */
@@ -93,12 +81,12 @@ export class Painter {
     if (!palette) return;
     const width = this.canvas.width / ratio;
     const visible = scene.lines.filter((line) => line.y + line.height > scene.scroll && line.y < scene.scroll + scene.height);
-    ctx.setTransform(1, 0, 0, 1, 0, 0);
-    ctx.fillStyle = palette.paper;
-    ctx.fillRect(0, 0, this.canvas.width, this.canvas.height);
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
+    ctx.imageSmoothingEnabled = false;
+    const { wishes, likely, sources, runs, curves } = this.paintSheets(scene, visible);
+    for (const { top, bottom } of uncovered(runs, this.canvas.height / ratio)) ctx.drawImage(this.rows.canvas, 0, 0, this.canvas.width, 1, 0, top, width, bottom - top);
     this.paintBands(scene, visible, width);
-    const { wishes, likely, sources, curves } = this.paintSheet(scene, visible);
+    this.stretch(runs, curves);
     this.paintNames(scene, sources);
     for (const { line, top, most } of curves) {
       if (most > 0 && !line.folded) paintGreatest(ctx, line, top, most, palette);
@@ -107,14 +95,10 @@ export class Painter {
     scene.tiles.want(wishes, likely);
   }
 
-  /** Headings, rules between tracks, and the lines of the ruler. @param {Scene} scene @param {Line[]} visible @param {number} width */
+  /** Headings, and rules between tracks. @param {Scene} scene @param {Line[]} visible @param {number} width */
   paintBands(scene, visible, width) {
     const { ctx } = this;
     const palette = /** @type {import("./colours.js").Palette} */ (this.palette);
-    ctx.fillStyle = palette.rule;
-    for (const mark of ticks(scene.viewport.start, scene.viewport.end, width).marks) {
-      ctx.fillRect(Math.round(scene.viewport.x(mark.time)), 0, 1, scene.height);
-    }
     for (const line of visible) {
       const y = line.y - scene.scroll;
       if (line.kind === "group" || line.kind === "rank") {
@@ -150,14 +134,20 @@ export class Painter {
     ctx.fillText(this.labels.fit(words, width - 12), 6, y);
   }
 
-  /** Slices and curves, by way of the sheet. @param {Scene} scene @param {Line[]} visible */
-  paintSheet(scene, visible) {
+  /** The picture without slices, as the first line of the sheet of rows. @param {Scene} scene */
+  paintBlank(scene) {
+    const { start, end, width } = scene.viewport;
+    const marks = ticks(start, end, width).marks.map((mark) => Math.round(Math.round(scene.viewport.x(mark.time)) * this.ratio));
+    blankLine(this.rows.pixels, this.canvas.width, marks, Math.round(this.ratio), this.paper, this.rule);
+  }
+
+  /** Slices and curves, by way of the sheets. @param {Scene} scene @param {Line[]} visible */
+  paintSheets(scene, visible) {
+    const { width } = this.canvas;
     const runs = visible.filter((line) => line.source && line.kind !== "counter" && line.rows > 0).map((line) => runOf(line, scene));
     this.rowsPainted = runs.reduce((sum, run) => sum + run.count, 0);
-    const counters = visible.filter((line) => line.kind === "counter" && line.source);
-    const heights = counters.map((line) => Math.max(1, Math.round((line.height - CURVE_ROOM) * this.ratio)));
-    const lines = heights.reduce((sum, height) => sum + height, this.rowsPainted);
-    this.room(lines);
+    this.rows.room(width, 1 + this.rowsPainted);
+    this.paintBlank(scene);
     this.wide.count = 0;
     /** @type {Wish[]} */
     const wishes = [];
@@ -165,25 +155,42 @@ export class Painter {
     const shown = new Map();
     /** @type {Source[]} */
     const sources = [];
-    let at = 0;
+    let at = 1;
     for (const run of runs) {
+      const bar = run.isPinned ? { columns: Math.round(2 * this.ratio), colour: this.edge } : null;
+      blankRows(this.rows.pixels, width, at, run.count, run.isStrip ? this.card : null, bar);
       if (sources[sources.length - 1] !== run.source) sources.push(run.source);
       this.paintRun(scene, run, at, wishes, shown, sources.length - 1);
       at += run.count;
     }
-    const curves = counters.map((line, number) => {
-      const height = heights[number];
-      const { curve, most } = counterCurve(line, scene, this.canvas.width, wishes.length === 0);
-      paintCurve(this.pixels, at * this.canvas.width, this.canvas.width, height, curve, most, this.area, this.edge);
-      at += height;
-      return { line, top: line.y - scene.scroll + CURVE_TOP, from: at - height, height, most: curve.count ? most : 0 };
-    });
-    this.stretch(runs, curves, lines);
+    this.rows.put(at);
+    const curves = this.paintCurves(scene, visible, wishes.length === 0);
     const { start, end } = scene.viewport;
     const level = scene.viewport.level(this.ratio);
     // Nothing is guessed in motion: the next frame would guess again.
     const likely = scene.isMoving ? [] : [...shown].flatMap(([source, blocks]) => likelyNext(source, [...blocks], start, end, level));
-    return { wishes, likely, sources, curves };
+    return { wishes, likely, sources, runs, curves };
+  }
+
+  /** @param {Scene} scene @param {Line[]} visible @param {boolean} mayAsk */
+  paintCurves(scene, visible, mayAsk) {
+    const { width } = this.canvas;
+    const counters = visible.filter((line) => line.kind === "counter" && line.source);
+    const heights = counters.map((line) => Math.max(1, Math.round((line.height - CURVE_ROOM) * this.ratio)));
+    const lines = heights.reduce((sum, height) => sum + height, 0);
+    this.curves.room(width, lines);
+    this.curves.pixels.fill(0, 0, width * lines);
+    let at = 0;
+    const found = counters.map((line, number) => {
+      const height = heights[number];
+      const { curve, most } = counterCurve(line, scene, width, mayAsk);
+      paintCurve(this.curves.pixels, at * width, width, height, curve, most, this.area, this.edge);
+      at += height;
+      return { line, top: line.y - scene.scroll + CURVE_TOP, from: at - height, height, most: curve.count ? most : 0 };
+    });
+    this.curves.put(lines);
+    scene.counters.ask(scene.isMoving);
+    return found;
   }
 
   /**
@@ -214,32 +221,30 @@ export class Painter {
           if (!items) continue;
           const line = at + row - run.first;
           const y = run.y + (row - run.first) * ROW;
-          paintRow(this.pixels, line * width, items, piece.block, window, palette.pixels, this.dimmed, lit, this.wide, y, source);
+          paintRow(this.rows.pixels, line * width, items, piece.block, window, palette.pixels, this.dimmed, lit, this.wide, y, source);
         }
       }
     }
   }
 
   /**
-   * Puts the sheet on the screen: each line of slices as high as a row, curves as they are.
-   * @param {ReturnType<typeof runOf>[]} runs @param {{ top: number, from: number, height: number }[]} curves @param {number} lines
+   * Puts the sheets on the screen: each line of slices as high as a row, curves as they are.
+   * @param {ReturnType<typeof runOf>[]} runs @param {{ top: number, from: number, height: number }[]} curves
    */
-  stretch(runs, curves, lines) {
-    const { ctx, sheet } = this;
+  stretch(runs, curves) {
+    const { ctx, ratio } = this;
     const palette = /** @type {import("./colours.js").Palette} */ (this.palette);
-    if (!this.image || !lines) return;
-    const width = this.canvas.width;
-    this.sheetCtx.putImageData(this.image, 0, 0, 0, 0, width, lines);
-    ctx.imageSmoothingEnabled = false;
-    let at = 0;
+    const pixels = this.canvas.width;
+    const width = pixels / ratio;
+    let at = 1;
     for (const run of runs) {
-      ctx.drawImage(sheet, 0, at, width, run.count, 0, run.y, width / this.ratio, run.count * ROW);
+      ctx.drawImage(this.rows.canvas, 0, at, pixels, run.count, 0, run.y, width, run.count * ROW);
       at += run.count;
     }
-    for (const { top, from, height } of curves) ctx.drawImage(sheet, 0, from, width, height, 0, top, width / this.ratio, height / this.ratio);
+    for (const { top, from, height } of curves) ctx.drawImage(this.curves.canvas, 0, from, pixels, height, 0, top, width, height / ratio);
     for (const run of runs) {
       ctx.fillStyle = run.isStrip ? palette.card : palette.paper;
-      for (let row = 1; row <= run.count; row += 1) ctx.fillRect(0, run.y + row * ROW - 1, width / this.ratio, 1);
+      for (let row = 1; row <= run.count; row += 1) ctx.fillRect(0, run.y + row * ROW - 1, width, 1);
     }
   }
 
@@ -250,9 +255,9 @@ export class Painter {
     ctx.font = FONT;
     ctx.textBaseline = "middle";
     let ink = "";
-    const least = scene.isMoving ? wide.widthOf(LABELS_IN_MOTION) : 0;
+    let { above, alike } = wide.widest(scene.isMoving ? LABELS_IN_MOTION : Infinity);
     for (let at = 0; at < wide.count; at += 1) {
-      if (wide.width[at] < least) continue;
+      if (wide.width[at] < above || (wide.width[at] === above && (alike -= 1) < 0)) continue;
       const name = scene.names(sources[wide.source[at]]).short(wide.label[at]);
       if (!name) continue;
       const room = wide.width[at] / ratio - 6;
@@ -274,5 +279,5 @@ function runOf(line, scene) {
   const skip = Math.max(0, Math.min(line.rows - 1, Math.floor(-top / ROW)));
   const most = Math.ceil((scene.height - (top + skip * ROW)) / ROW);
   const count = Math.max(0, Math.min(line.rows - skip, most));
-  return { source: /** @type {Source} */ (line.source), first: line.row + skip, count, y: top + skip * ROW, isStrip: line.kind === "group" };
+  return { source: /** @type {Source} */ (line.source), first: line.row + skip, count, y: top + skip * ROW, isStrip: line.kind === "group", isPinned: line.pinned };
 }
