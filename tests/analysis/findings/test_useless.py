@@ -252,7 +252,7 @@ def test_a_prefix_that_is_computed_again_for_every_token() -> None:
     assert recomputed_prefix.find(decoding((1, 2, 3, 4))) is None
 
 
-def scoring(read: str) -> list[Op]:
+def scoring(read: str, *passes: Op) -> list[Op]:
     """The head of a language model over 8 sequences of 512 tokens, of which only a part is looked at."""
     logits = "[8,512,32000]"
     return [
@@ -262,6 +262,7 @@ def scoring(read: str) -> list[Op]:
             "[[8,512,4096],[4096,32000],[32000]]",
             inside=(Op("aten::addmm", "[[32000],[4096,4096],[4096,32000],[],[]]", GEMM, 500),),
         ),
+        *passes,
         Op("aten::slice", f"[{logits},[],[],[],[]]"),
         Op("aten::argmax", f"[{read},[],[]]", "void at::native::reduce_kernel<argmax>", 30),
     ]
@@ -277,6 +278,29 @@ def test_logits_of_all_positions_of_which_the_last_is_read() -> None:
 @pytest.mark.parametrize("read", ["[8,512,32000]", "[8,511,32000]", "[4096,32000]"])
 def test_logits_that_are_scored_are_needed(read: str) -> None:
     assert unused_rows.find(case(*[scoring(read)] * 3, workload=INFERENCE)) is None
+
+
+def test_a_cast_of_all_logits_is_spared_with_them() -> None:
+    cast = Op(
+        "aten::copy_", "[[8,512,32000],[8,512,32000],[]]", "void at::native::direct_copy_kernel_cuda", 150
+    )
+    plain = unused_rows.find(case(*[scoring("[8,32000]")] * 3, workload=INFERENCE))
+    found = unused_rows.find(case(*[scoring("[8,32000]", cast)] * 3, workload=INFERENCE))
+    assert found is not None and plain is not None
+    assert found.share > plain.share
+    assert unused_rows.find(case(*[scoring("[8,512,32000]", cast)] * 3, workload=INFERENCE)) is None
+
+
+def test_halves_of_all_rows_are_all_read() -> None:
+    """A gate and what it lets through are one product, which views take apart by its columns."""
+    half = "[8,512,3072]"
+    gated = [
+        Op("aten::mm", "[[4096,1024],[1024,6144]]", GEMM, 600),
+        Op("aten::slice", "[[8,512,6144],[],[],[],[]]"),
+        Op("aten::silu", f"[{half}]", "void at::native::silu_kernel", 30),
+        Op("aten::mul", f"[{half},{half}]", "void at::native::elementwise_kernel", 30),
+    ]
+    assert unused_rows.find(case(*[gated] * 3, workload=INFERENCE)) is None
 
 
 def test_training_needs_all_positions() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 
 import msgspec
 import polars as pl
@@ -22,6 +23,17 @@ from stepscope.trace.frames import take_largest
 _PRODUCTS = ("aten::mm", "aten::addmm")
 _AROUND = (*_PRODUCTS, "aten::linear", "aten::matmul")
 _VIEWS = ("aten::select", "aten::slice")
+# They compute each element by itself: whoever reads a part of what they make needs the same part of what they read.
+_PASSES = (
+    "aten::to",
+    "aten::_to_copy",
+    "aten::copy_",
+    "aten::mul",
+    "aten::div",
+    "aten::tanh",
+    "aten::mul_",
+    "aten::div_",
+)
 _READ_IN_PART = (b"slice", b"gather")
 _MATRIX = 2
 _POSITIONS = 3  # dimensions of samples, positions and classes
@@ -72,21 +84,34 @@ def _in_ops(case: Case) -> Finding | None:
         "event", "device_total_ns", pl.col("name", "shapes").cast(pl.String)
     )
     products = ops.filter(pl.col("name").is_in(_PRODUCTS))
-    taken, read = (
-        _taken(ops),
-        _read(ops.filter(pl.col("device_total_ns") > 0, ~pl.col("name").is_in(_AROUND))),
-    )
+    readers = ops.filter(pl.col("device_total_ns") > 0, ~pl.col("name").is_in(_AROUND))
+    passes = readers.filter(pl.col("name").is_in(_PASSES))
+    taken, read = _taken(ops), _read(readers.filter(~pl.col("name").is_in(_PASSES)))
     sizes = {text: _made(text) for text in products["shapes"].unique()}
-    unused = {text: made for text, made in sizes.items() if made in taken and not _is_read(made, read)}
-    if not unused:
+    unused = {
+        text: made for text, made in sizes.items() if made in taken and _is_read_in_part(made, read, passes)
+    }
+    if not unused or _is_fetched(case, unused.values()):
         return None
-    mine = products.filter(pl.col("shapes").is_in(list(unused)))["event"]
-    kernels = case.trace.kernels.filter(pl.col("op").is_in(mine.implode()))["event"]
     positions = max(taken[made] for made in unused.values())
-    chosen = kernels.to_frame("event").with_columns(
-        least=pl.lit(1 / positions), most=pl.lit(max(1 / positions, ROWS_LEFT_MOST))
-    )
-    return _found(case, chosen, positions)
+    over_all = [text for text in passes["shapes"].unique() if _first(text) in unused.values()]
+    least, most = 1 / positions, max(1 / positions, ROWS_LEFT_MOST)
+    chosen = [
+        _kernels_of(case, products.filter(pl.col("shapes").is_in(list(unused)))["event"], least, most),
+        _kernels_of(case, passes.filter(pl.col("shapes").is_in(over_all))["event"], least, least),
+    ]
+    return _found(case, pl.concat(chosen), positions)
+
+
+def _kernels_of(case: Case, ops: pl.Series, least: float, most: float) -> pl.DataFrame:
+    kernels = case.trace.kernels.filter(pl.col("op").is_in(ops.implode()))["event"]
+    return kernels.to_frame("event").with_columns(least=pl.lit(least), most=pl.lit(most))
+
+
+def _is_fetched(case: Case, made: Collection[tuple[int, int]]) -> bool:
+    """Whether a copy to the host has so many elements, of the smallest type that products make."""
+    copies = case.trace.copies.filter(pl.col("direction").cast(pl.String) == "DtoH")["bytes"]
+    return int(take_largest(copies)) > MAJORITY * min(elements for elements, _ in made)
 
 
 def _shapes(text: str) -> list[list[int]]:
@@ -122,9 +147,20 @@ def _read(ops: pl.DataFrame) -> set[tuple[int, int]]:
     }
 
 
-def _is_read(made: tuple[int, int], read: set[tuple[int, int]]) -> bool:
-    """Whether something reads most of it, such as all positions but the last."""
-    return any(columns == made[1] and elements > MAJORITY * made[0] for elements, columns in read)
+def _first(text: str) -> tuple[int, int]:
+    """Elements and columns of the first tensor that an op reads."""
+    shape = next(iter(_shapes(text)), [])
+    return (math.prod(shape), shape[-1]) if shape else (0, 0)
+
+
+def _is_read_in_part(made: tuple[int, int], read: set[tuple[int, int]], passes: pl.DataFrame) -> bool:
+    """Whether something reads some of its rows, and nothing most of them, such as all positions but the last.
+
+    A view that takes some columns of all rows, as of a gate and what it lets through, is read with fewer columns.
+    """
+    read = read | {each for each in _read(passes) if each[0] <= MAJORITY * made[0]}
+    parts = [elements for elements, columns in read if columns == made[1]]
+    return bool(parts) and max(parts) <= MAJORITY * made[0]
 
 
 RULE: Rule[Case] = Rule(
@@ -132,7 +168,7 @@ RULE: Rule[Case] = Rule(
     title="A product computes rows that nothing reads",
     turn=183,
     page="ops",
-    owns="products of inference whose result no kernel reads as a whole, while a view takes a part of its positions; in compiled programs, those of whose rows their code, or that of the program that takes the result, reads an eighth or less, and the passes over all rows",
+    owns="products of inference of whose result kernels read some positions and no more, once casts and other passes over all of it are done, which count as well; in compiled programs, those of whose rows their code, or that of the program that takes the result, reads an eighth or less, and the passes over all rows",
     change="their time shrinks to the share of one position, at most to a tenth; passes over all rows shrink to the share that is read",
     fix={
         "pytorch": "Choose the positions before the product: head(hidden[:, -1]) instead of head(hidden)[:, -1].",
