@@ -83,7 +83,7 @@ def promised(found: Report) -> list[str]:
 @pytest.mark.parametrize("share", [0.2, 0.3, 0.5, 0.7, 0.9])
 def test_no_promise_from_a_file_that_was_cut_off_before_the_kernels(tmp_path: Path, share: float) -> None:
     found = cut(tmp_path, share)
-    assert promised(found) == []
+    assert [each.code for each in found.findings if each.class_ == "time"] == []
     said = next(each for each in found.problems if each.code == "no-device-events")
     assert said.detail.startswith("The recording was cut off before the device's work of")
 

@@ -54,6 +54,23 @@ def test_the_product_of_a_gradient_may_have_the_same_shapes() -> None:
     assert computed(lines(*rows)).repeated.is_empty()
 
 
+def numbered(*rows: str) -> str:
+    """One step with these rows, each of which ends with its number in the sequence of autograd."""
+    head = HEAD.strip().splitlines()
+    return "\n".join([f"{head[0]}  sequence", f"{head[1]}  -", *rows])
+
+
+def test_a_gradient_of_ones_own_may_call_what_the_forward_pass_calls() -> None:
+    """The product with a symmetric matrix is its own gradient, computed with autograd off: without a number."""
+    forward = [f"{row}  {number}" for row, number in zip(product("main", 10), "1--", strict=True)]
+    node = "autograd  300  100  SymSpMMBackward  op  -  -  -  1"
+    around = "autograd  305  60  aten::matmul  op  -  [[64,64],[64,64]]  float,float  {}"
+    again = [f"{row}  -" for row in product("autograd", 310)]
+    assert computed(numbered(*forward, node, around.format("-"), *again)).repeated.is_empty()
+    found = computed(numbered(*forward, node, around.format("7"), *again))
+    assert found.repeated["how"].to_list() == ["product"]
+
+
 def test_elementwise_work_alone_proves_nothing() -> None:
     add = "void at::native::vectorized_elementwise_kernel<4,float>"
     rows = [

@@ -2,7 +2,7 @@
 
 Proof is one of: the kernel was launched below a frame or node of the checkpoint; the op that a compiled program names it after is
 rematerialised, which a checkpoint of JAX leaves in its name; or a matrix product or attention of the same op, shapes and types as one of the forward thread runs on autograd's thread, and not as the
-formula of a gradient. Elementwise work alone proves nothing: it counts only together with such a product.
+formula of a gradient, be it PyTorch's or a function of one's own: gradients are computed with autograd off, so that their ops have no number in its sequence. Elementwise work alone proves nothing: it counts only together with such a product.
 """
 
 from __future__ import annotations
@@ -84,6 +84,8 @@ def _same_products(trace: Trace, launch: pl.DataFrame) -> pl.DataFrame:
     again = products.filter(pl.col("node").is_not_null(), pl.col("shapes").is_not_null())
     # The formula of a gradient calls its products itself; what a forward pass calls has an op around it or a gradient of its own.
     is_forward = (pl.col("around") != pl.col("node")) | pl.col("op").is_in(linked.implode())
+    if rows["is_numbered"].any():  # else the recorder wrote no numbers
+        is_forward &= pl.col("is_numbered")
     again = again.filter(is_forward.fill_null(False)).join(forward, on=key, how="semi", nulls_equal=True)
     if again.is_empty():
         return pl.DataFrame(schema=REPEATED)
@@ -92,12 +94,15 @@ def _same_products(trace: Trace, launch: pl.DataFrame) -> pl.DataFrame:
 
 def _with_calls(trace: Trace, rows: pl.DataFrame) -> pl.DataFrame:
     events, ops = trace.events, trace.ops
-    row = rows_by_event(ops["event"], len(events)).gather(rows["op"])
+    at = rows_by_event(ops["event"], len(events))
+    row, around = at.gather(rows["op"]), ancestors(events, events["kind"] == "op").gather(rows["op"])
+    number = ops["sequence"]
     return rows.with_columns(
+        is_numbered=number.gather(row).is_not_null() | number.gather(at.gather(around)).is_not_null(),
         op_name=events["name"].gather(rows["op"]),
         shapes=ops["shapes"].gather(row),
         dtypes=ops["dtypes"].gather(row),
-        around=ancestors(events, events["kind"] == "op").gather(rows["op"]),
+        around=around,
         called_ns=events["start_ns"].gather(rows["op"]),
     )
 

@@ -8,6 +8,7 @@ from functools import reduce
 import msgspec
 import polars as pl
 
+from stepscope.analysis.cut_off import steps_without_work
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.finding import Finding, Interval, ranked
@@ -23,6 +24,8 @@ def apply_rules(case: Case) -> list[Finding]:
     """All findings worth showing: what threatens the run first, then by the expected saving."""
     if case.all_slices.is_empty():
         return []
+    if steps_without_work(case.trace)[0]:  # what the step waited for was in the part that is gone
+        return apply_memory_rules(case)
     judge(case)
     return ranked(fitted(case, case.earlier))
 

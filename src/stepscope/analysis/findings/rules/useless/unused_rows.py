@@ -109,7 +109,7 @@ def _kernels_of(case: Case, ops: pl.Series, least: float, most: float) -> pl.Dat
 
 
 def _is_fetched(case: Case, made: Collection[tuple[int, int]]) -> bool:
-    """Whether a copy to the host has so many elements, of the smallest type that products make."""
+    """Whether a copy to the host has as many bytes as the result has elements, which is the least that all of it takes."""
     copies = case.trace.copies.filter(pl.col("direction").cast(pl.String) == "DtoH")["bytes"]
     return int(take_largest(copies)) > MAJORITY * min(elements for elements, _ in made)
 
