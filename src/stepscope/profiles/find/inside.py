@@ -29,7 +29,7 @@ _NO_HEADER = ("xplane", "tf_events", RING)
 
 @dataclass(frozen=True)
 class Inside:
-    """What it says. `told` is the rank and the number of ranks, where PyTorch's header begins the file.
+    """What it says. `rank_of` is the rank and the number of ranks, where PyTorch's header begins the file.
 
     `start_ns` is the time of its first events since 1970, or since another moment that all clocks of a machine share.
     """
@@ -39,7 +39,7 @@ class Inside:
     backend: str = ""
     base_ns: int = 0
     start_ns: int | None = None
-    told: tuple[int, int] | None = None
+    rank_of: tuple[int, int] | None = None
 
     @property
     def is_of_many(self) -> bool:
@@ -58,7 +58,7 @@ def look_inside(entries: Sequence[Entry]) -> dict[str, Inside]:
 def rank_in(item: Entry) -> tuple[int, int] | None:
     """The rank and the number of ranks in the first bytes of a file; None where it does not say, or cannot be read."""
     inside = _inside(item)
-    return None if inside is None else inside.told
+    return None if inside is None else inside.rank_of
 
 
 def last_event_ns(item: Entry, inside: Inside) -> int | None:
@@ -110,7 +110,7 @@ def _read(source: Source) -> Inside | None:
         backend=backend[1].decode("ascii", "replace") if backend else "",
         base_ns=base,
         start_ns=base + round(_median(times) * 1000) if times else None,
-        told=None if both is None else (int(both[1]), int(both[2])),
+        rank_of=None if both is None else (int(both[1]), int(both[2])),
     )
 
 
