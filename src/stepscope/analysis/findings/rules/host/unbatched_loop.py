@@ -33,6 +33,7 @@ _COMPILES = (
     "tensorflow",
 )  # their loops are the findings eager-execution, device-sync and launch-bound
 _READS = ("aten::_local_scalar_dense",)  # .item(), float(), int(), bool()
+_COMPARES = ("aten::eq", "aten::ne")
 _CELLS = r"^aten::(lstm_cell|gru_cell|rnn_tanh_cell|rnn_relu_cell)$"
 _HOLDS_UP = ("dispatch", "sync", "python", "unexplained")
 
@@ -106,17 +107,30 @@ def batched(case: Case, loops: Loops) -> Change:
     recurrent = _is_recurrent(case, loops)
     whole = with_backward(case.trace, loops)
     less, more = _less_of_loop(case, whole), _less_of_loop(case, whole, with_more_ops=True)
-    items = _kernels_of_loop(case, less)
+    items = _kernels_of_loop(case, less).with_columns(
+        counts=_less_of_item(case, _counts_classes(case, loops).cast(pl.Float64)) > 0
+    )
     if recurrent:
-        shares = (_recurrent_share(items, share) for share in (RECURRENT_MOST, RECURRENT_LEAST))
+        smallest, largest = (_recurrent_share(items, share) for share in (RECURRENT_MOST, RECURRENT_LEAST))
     else:
-        efficiencies = (BATCHED_EFFICIENCY_LEAST, BATCHED_EFFICIENCY_MOST)
-        shares = (_batched_share(items, efficiency) for efficiency in efficiencies)
-    smallest, largest = shares
+        smallest = _batched_share(items.with_columns(counts=False), BATCHED_EFFICIENCY_LEAST)
+        largest = _batched_share(items, BATCHED_EFFICIENCY_MOST)
     return Change(
         _launch_together(case, less, _less_of_host(case, more, loops), smallest),
         _launch_together(case, less, _less_of_host(case, less, loops), largest),
     )
+
+
+def _counts_classes(case: Case, loops: Loops) -> pl.Series:
+    """Which events are in a loop that compares tensors of one size with another number in each turn: one histogram shows it all."""
+    events, ops = case.trace.events, case.trace.ops
+    is_equal = events_named(events, lambda known: known.is_in(_COMPARES))
+    rows = ops.filter(is_equal.gather(ops["event"])).select("event", "shapes", "concrete_inputs").drop_nulls()
+    rows = rows.with_columns(frame=loops.loop_of.gather(rows["event"])).drop_nulls("frame")
+    by_size = rows.group_by("frame", "shapes").agg(numbers=pl.col("concrete_inputs").n_unique())
+    known = loops.found.join(by_size, on="frame")
+    frames = known.filter(pl.col("numbers") > MAJORITY * pl.col("iterations"))["frame"]
+    return loops.loop_of.is_in(frames.implode()).fill_null(False)
 
 
 def _is_recurrent(case: Case, loops: Loops) -> bool:
@@ -155,10 +169,12 @@ def _less_of_item(case: Case, less: pl.Series) -> pl.Series:
 def _batched_share(items: pl.DataFrame, efficiency: float) -> pl.Series:
     """What a batched kernel takes of the time of its pieces, at some share of its bound.
 
-    A piece that is too short to fill the device costs little more than its launch, whatever it does.
+    A piece that is too short to fill the device costs little more than its launch, whatever it does. Turns that read the same
+    tensor have one pass over it in common.
     """
     small = pl.when(pl.col("device_ns") < SMALL_KERNEL_NS).then(0.0).otherwise(1.0)
     needed = (pl.coalesce("bound", small) / efficiency).clip(upper_bound=1.0)
+    needed = pl.when(pl.col("counts").fill_null(False)).then(0.0).otherwise(needed)
     share = pl.max_horizontal("batched", needed)
     found: pl.Series = items.select(
         pl.when(pl.col("batched").is_null()).then(1.0).otherwise(share)
@@ -201,7 +217,7 @@ RULE: Rule[Case] = Rule(
     turn=85,
     page="ops",
     owns="`dispatch`, `sync` and `python` inside a loop that calls the same ops eight times or more, or a model with a batch of one whose input is copied each time and does not come from the call before",
-    change="the pieces are launched together, in the backward pass as well, and nothing waits between them; their kernels reach 30 to 80 % of the bound of their work, those of recurrent cells take 85 to 135 % of their time",
+    change="the pieces are launched together, in the backward pass as well, and nothing waits between them; their kernels reach 30 to 80 % of the bound of their work, those of recurrent cells take 85 to 135 % of their time; where each turn compares the same tensors with another number, one pass over them is left at most",
     fix={
         "pytorch": "Do it for all pieces at once: one call of a model with stacked inputs (torch.stack), batched products (torch.bmm, grouped matrix products, torch.vmap), torch._foreach_ ops for lists of parameters, indexing with one sorted index, or a module that has the loop inside (nn.LSTM); read results back once, after the loop. If each piece needs the one before, torch.compile the loop.",
         ANY: "Do it for all pieces at once with batched ops.",
