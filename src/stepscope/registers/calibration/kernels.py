@@ -62,6 +62,49 @@ TF32_PRODUCT_WORST = measured(
     when=_WHEN,
     seen="0.69 to 0.82; smaller ones less",
 )
+TF32_TURNED_BEST = measured(
+    "TF32_TURNED_BEST",
+    0.65,
+    unit="share of the TF32 peak",
+    device="H200",
+    how="products of backward passes, whose operands do not lie along the summed side, in two jobs of PyTorch and two of JAX",
+    when="2026-11-17",
+    seen="0.50 in PyTorch (0.80 for the forward pass of the same job), 0.53 to 0.65 in JAX (0.68 to 0.75)",
+)
+TF32_TURNED_WORST = measured(
+    "TF32_TURNED_WORST",
+    0.5,
+    unit="share of the TF32 peak",
+    device="H200",
+    how="as TF32_TURNED_BEST; also for convolutions, and where the layout is not known",
+    when="2026-11-17",
+    seen="0.50 in PyTorch (0.80 for the forward pass of the same job), 0.53 to 0.65 in JAX (0.68 to 0.75)",
+)
+TF32_SUMMED_SIDE_CAPABILITY = measured(
+    "TF32_SUMMED_SIDE_CAPABILITY",
+    9,
+    unit="major compute capability",
+    device="NVIDIA",
+    how="specified in the PTX ISA: wgmma takes operands that lie along another side only where they have 16 bits",
+)
+PRODUCT_TRAFFIC_BEST = measured(
+    "PRODUCT_TRAFFIC_BEST",
+    0.88,
+    unit="share of the memory's bandwidth",
+    device="H200",
+    how="TF32 products with a short side, which memory bounds, in four jobs of blind trials",
+    when="2026-11-17",
+    seen="0.71 to 0.88",
+)
+PRODUCT_TRAFFIC_WORST = measured(
+    "PRODUCT_TRAFFIC_WORST",
+    0.7,
+    unit="share of the memory's bandwidth",
+    device="H200",
+    how="as PRODUCT_TRAFFIC_BEST",
+    when="2026-11-17",
+    seen="0.71 to 0.88",
+)
 BF16_CONVOLUTION_BEST = measured(
     "BF16_CONVOLUTION_BEST",
     0.55,
