@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stepscope.analysis.findings.apply import apply_rules
-from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.finding import Finding, Interval
 from tests.analysis.compute.traces import compute_trace
 from tests.builders.cases import case_of
 
@@ -65,7 +65,7 @@ def test_the_promise_of_plain_products_is_for_either_fix() -> None:
     assert found.left_ns_per_step.mid + found.saves_ns_per_step == pytest.approx(1_000_000, rel=0.01)
 
 
-def test_tf32_is_slower_on_hopper_where_operands_do_not_lie_along_the_summed_side() -> None:
+def test_tf32_is_slower_on_hopper_where_operands_are_not_k_major() -> None:
     """As those of gradients. Ampere's tensor cores read them either way."""
 
     def gained(layout: str, major: int = 9) -> float:
@@ -108,6 +108,42 @@ def test_a_formula_written_op_by_op_is_unfused() -> None:
     assert found.class_ == "time"
     assert found.speedup.low > 1.5
     assert found.evidence["kernels_per_step"] == 9
+
+
+def chain(*ops: tuple[str, str, int]) -> list[str]:
+    """Ops (name, shapes, µs) whose kernels follow one another."""
+    rows, at = [], 20
+    for place, (name, shapes, length) in enumerate(ops):
+        rows += op(10 + 20 * place, name, ADD, shapes, FLOAT, at, length)
+        at += length
+    return rows
+
+
+def test_layers_between_formulas_may_stay() -> None:
+    """A fused op replaces the formula alone; a compiler fuses the layer, too."""
+
+    def promised(name: str) -> Interval:
+        formula = [("aten::mul", "[[40000000],[]]", 80)] * 8
+        last = (name, "[[40000000],[]]", 300)
+        return found_in(*chain(*formula, last))["unfused-elementwise"].speedup
+
+    layer, arithmetic = promised("aten::leaky_relu"), promised("aten::neg")
+    assert layer.low < 0.8 * arithmetic.low
+    assert layer.high > 0.8 * arithmetic.high
+
+
+def test_what_stays_on_chip_must_still_be_computed() -> None:
+    """Differences of all pairs: 2 MB enter, and 134 million elements are computed of them, three times."""
+    rows = chain(
+        ("aten::sub", "[[512,1,512],[1,512,512]]", 300),
+        ("aten::pow", "[[512,512,512],[]]", 320),
+        ("aten::sum", "[[512,512,512],[]]", 320),
+    )
+    found = found_in(*rows)["unfused-elementwise"].speedup
+    computed_us = 2 * 3 * 512**3 / 67e6  # of the bytes alone, 1 µs is left
+    idle_us = 35
+    assert found.high < 1000 / (idle_us + computed_us)
+    assert found.mid < 1000 / (idle_us + 2 * computed_us)
 
 
 def test_one_layer_after_a_product_is_healthy() -> None:

@@ -10,6 +10,9 @@ from stepscope.analysis.findings.promise import left_by_replay, of_kernels, shor
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.solvers import solver_kernels
 from stepscope.registers.calibration.kernels import (
+    HALF_TENSOR_CAPABILITY,
+)
+from stepscope.registers.calibration.products import (
     AUTOCAST_OTHERS_BEST,
     AUTOCAST_OTHERS_WORST,
     BF16_ATTENTION_BEST,
@@ -18,15 +21,14 @@ from stepscope.registers.calibration.kernels import (
     BF16_CONVOLUTION_WORST,
     BF16_PRODUCT_BEST,
     BF16_PRODUCT_WORST,
-    HALF_TENSOR_CAPABILITY,
+    K_MAJOR_TF32_CAPABILITY,
     PRODUCT_TRAFFIC_BEST,
     PRODUCT_TRAFFIC_WORST,
     SHORTEST_PRODUCT_NS,
+    TF32_NOT_K_MAJOR_BEST,
+    TF32_NOT_K_MAJOR_WORST,
     TF32_PRODUCT_BEST,
     TF32_PRODUCT_WORST,
-    TF32_SUMMED_SIDE_CAPABILITY,
-    TF32_TURNED_BEST,
-    TF32_TURNED_WORST,
     UNKNOWN_TENSOR_CORES_BEST,
     UNKNOWN_TENSOR_CORES_WORST,
 )
@@ -35,7 +37,7 @@ from stepscope.registers.policy.findings import (
 )
 from stepscope.units import speedup
 
-# How the operands lie, as the names of cuBLAS's and CUTLASS's kernels have it.
+# Of the operands, as the names of cuBLAS's and CUTLASS's kernels have it.
 _LAYOUT = r"_(tn|nn|nt|tt)(?:_|$)"
 
 
@@ -60,7 +62,10 @@ def _with_tf32(case: Case, found: Finding, products: pl.DataFrame) -> Finding:
     if not peak or not case.replay_fits:
         return found
     best, worst = (share * peak for share in _reached_in_tf32(case))
-    least, most = _left(case, products, best, PRODUCT_TRAFFIC_BEST), _left(case, products, worst, PRODUCT_TRAFFIC_WORST)
+    least, most = (
+        _left(case, products, best, PRODUCT_TRAFFIC_BEST),
+        _left(case, products, worst, PRODUCT_TRAFFIC_WORST),
+    )
     faster = shorten_kernels(case, products.select("event", least=least, most=most))
     gain = case.gain(left_by_replay(case, faster), code=RULE.code)
     tf32, half = gain.speedup, found.speedup
@@ -87,16 +92,18 @@ def _figures(found: Interval) -> dict[str, float]:
 def _reached_in_tf32(case: Case) -> tuple[pl.Expr, pl.Expr]:
     """The shares of the peak that a product reaches at best and at worst.
 
-    Hopper's tensor cores read TF32 only along the summed side, as both operands of a forward pass lie ("tn" in the names of
-    kernels). Those of its gradients do not, and PyTorch calls older kernels for them; XLA chooses layouts of its own.
+    Hopper's tensor cores read TF32 operands only if both are K-major, as those of a linear layer's forward pass are ("tn" in the
+    names of kernels). Those of its gradients are not, and cuBLAS has slower kernels for them; XLA chooses layouts of its own.
     """
-    if not any(major == TF32_SUMMED_SIDE_CAPABILITY for major in _capabilities(case)):
+    if not any(major == K_MAJOR_TF32_CAPABILITY for major in _capabilities(case)):
         return pl.lit(TF32_PRODUCT_BEST), pl.lit(TF32_PRODUCT_WORST)
     if case.trace.info.framework == "jax":
-        return pl.lit(TF32_PRODUCT_BEST), pl.lit(TF32_TURNED_WORST)
-    along = pl.col("layout") == "tn"
-    best = pl.when(along | pl.col("layout").is_null()).then(TF32_PRODUCT_BEST).otherwise(TF32_TURNED_BEST)
-    return best, pl.when(along).then(TF32_PRODUCT_WORST).otherwise(TF32_TURNED_WORST)
+        return pl.lit(TF32_PRODUCT_BEST), pl.lit(TF32_NOT_K_MAJOR_WORST)
+    k_major = pl.col("layout") == "tn"
+    best = (
+        pl.when(k_major | pl.col("layout").is_null()).then(TF32_PRODUCT_BEST).otherwise(TF32_NOT_K_MAJOR_BEST)
+    )
+    return best, pl.when(k_major).then(TF32_PRODUCT_WORST).otherwise(TF32_NOT_K_MAJOR_WORST)
 
 
 def _plain_products(case: Case) -> pl.DataFrame:
@@ -214,7 +221,7 @@ RULE: Rule[Case] = Rule(
     turn=190,
     page="kernels",
     owns="all kernels of products and convolutions that are mostly in plain fp32, on a device with tensor cores, but for those inside of decompositions and solvers",
-    change="products at 62 to 78 % of the 16-bit peak, convolutions at 30 to 55 %, attention at 30 to 55 %, other kernels 0.85 to 1.25 times as long; or all products in TF32, at 62 to 82 % of its peak (on Hopper at 50 to 65 % where operands do not lie along the summed side, as of gradients); none in less time than its bytes take at 70 to 88 % of the memory's bandwidth. The promise is for both fixes",
+    change="products at 62 to 78 % of the 16-bit peak, convolutions at 30 to 55 %, attention at 30 to 55 %, other kernels 0.85 to 1.25 times as long; or all products in TF32, at 62 to 82 % of its peak (on Hopper at 50 to 65 % where operands are not K-major, as of gradients); none in less time than its bytes take at 70 to 88 % of the memory's bandwidth. The promise is for both fixes",
     fix={
         "pytorch": "Let tensor cores do it: torch.set_float32_matmul_precision('high') for TF32, or torch.autocast('cuda', dtype=torch.bfloat16).",
         "tensorflow": "tf.keras.mixed_precision.set_global_policy('mixed_bfloat16'), or tf.config.experimental.enable_tensor_float_32_execution(True).",
