@@ -65,18 +65,15 @@ def test_the_promise_of_plain_products_is_for_either_fix() -> None:
     assert found.left_ns_per_step.mid + found.saves_ns_per_step == pytest.approx(1_000_000, rel=0.01)
 
 
-def test_tf32_is_slower_on_hopper_where_operands_are_not_k_major() -> None:
-    """As those of gradients. Ampere's tensor cores read them either way."""
+def test_tf32_is_slower_on_hopper_where_no_operand_is_k_major() -> None:
+    """As for gradients of weights. Ampere's tensor cores read them either way."""
 
     def gained(layout: str, major: int = 9) -> float:
         rows = op(10, "aten::mm", PLAIN.replace("_nn_", layout), "[[4096,4096],[4096,4096]]", FLOAT, 20, 970)
-        found = found_in(*rows, computeMajor=major)["fp32-matmul"]
-        assert isinstance(found.evidence["tf32"], dict)
-        return float(found.evidence["tf32"]["mid"])
+        return float(found_in(*rows, computeMajor=major)["fp32-matmul"].evidence["tf32"]["mid"])
 
-    assert gained("_tn_") > 1.15 * gained("_nn_")
-    assert gained("_nt_") == gained("_nn_")
-    assert gained("_nn_", major=8) == gained("_tn_", major=8) == gained("_tn_")
+    assert gained("_tn_") == gained("_nn_") > 1.2 * gained("_nt_")
+    assert gained("_nt_", major=8) == gained("_tn_")
 
 
 def test_tensor_cores_do_not_read_operands_faster() -> None:

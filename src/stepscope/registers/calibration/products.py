@@ -42,23 +42,32 @@ TF32_PRODUCT_WORST = measured(
     when=_WHEN,
     seen="0.69 to 0.82; smaller ones less",
 )
-TF32_NOT_K_MAJOR_BEST = measured(
-    "TF32_NOT_K_MAJOR_BEST",
-    0.65,
+TF32_NT_BEST = measured(
+    "TF32_NT_BEST",
+    0.53,
     unit="share of the TF32 peak",
     device="H200",
-    how="products of backward passes, whose operands are not K-major, in two jobs of PyTorch and two of JAX",
+    how="kernels of cuBLAS with nt in their names, which make gradients of weights, in one job of PyTorch and three of JAX",
     when="2026-11-17",
-    seen="0.50 in PyTorch (0.80 for the forward pass of the same job), 0.53 to 0.65 in JAX (0.68 to 0.75)",
+    seen="0.36 to 0.53, those over 100 µs 0.39 to 0.53; others of the same jobs 0.67 to 0.84",
 )
-TF32_NOT_K_MAJOR_WORST = measured(
-    "TF32_NOT_K_MAJOR_WORST",
+TF32_NT_WORST = measured(
+    "TF32_NT_WORST",
+    0.39,
+    unit="share of the TF32 peak",
+    device="H200",
+    how="as TF32_NT_BEST",
+    when="2026-11-17",
+    seen="0.36 to 0.53, those over 100 µs 0.39 to 0.53; others of the same jobs 0.67 to 0.84",
+)
+TF32_CONVOLUTION_WORST = measured(
+    "TF32_CONVOLUTION_WORST",
     0.5,
     unit="share of the TF32 peak",
     device="H200",
-    how="as TF32_NOT_K_MAJOR_BEST; also for convolutions, and where the layout is not known",
+    how="all convolutions of two jobs of benchmarks/diagnosis with TF32, forwards and backwards; chosen below",
     when="2026-11-17",
-    seen="0.50 in PyTorch (0.80 for the forward pass of the same job), 0.53 to 0.65 in JAX (0.68 to 0.75)",
+    seen="0.55 and 0.58; gradients of weights 0.37 to 0.40, forward passes 0.62 to 0.89",
 )
 K_MAJOR_TF32_CAPABILITY = measured(
     "K_MAJOR_TF32_CAPABILITY",
@@ -74,7 +83,7 @@ PRODUCT_TRAFFIC_BEST = measured(
     device="H200",
     how="TF32 products with a short side, which memory bounds, in four jobs of blind trials",
     when="2026-11-17",
-    seen="0.71 to 0.88",
+    seen="0.71 to 0.88; 0.51 and 0.52 for one fusion in two of the jobs",
 )
 PRODUCT_TRAFFIC_WORST = measured(
     "PRODUCT_TRAFFIC_WORST",
@@ -83,7 +92,7 @@ PRODUCT_TRAFFIC_WORST = measured(
     device="H200",
     how="as PRODUCT_TRAFFIC_BEST",
     when="2026-11-17",
-    seen="0.71 to 0.88",
+    seen="0.71 to 0.88; 0.51 and 0.52 for one fusion in two of the jobs",
 )
 BF16_CONVOLUTION_BEST = measured(
     "BF16_CONVOLUTION_BEST",

@@ -25,8 +25,9 @@ from stepscope.registers.calibration.products import (
     PRODUCT_TRAFFIC_BEST,
     PRODUCT_TRAFFIC_WORST,
     SHORTEST_PRODUCT_NS,
-    TF32_NOT_K_MAJOR_BEST,
-    TF32_NOT_K_MAJOR_WORST,
+    TF32_CONVOLUTION_WORST,
+    TF32_NT_BEST,
+    TF32_NT_WORST,
     TF32_PRODUCT_BEST,
     TF32_PRODUCT_WORST,
     UNKNOWN_TENSOR_CORES_BEST,
@@ -37,6 +38,7 @@ from stepscope.registers.policy.findings import (
 )
 from stepscope.units import speedup
 
+_CONVOLVES = pl.col("name").str.contains("(?i)conv").fill_null(False)
 # Of the operands, as the names of cuBLAS's and CUTLASS's kernels have it.
 _LAYOUT = r"_(tn|nn|nt|tt)(?:_|$)"
 
@@ -92,18 +94,14 @@ def _figures(found: Interval) -> dict[str, float]:
 def _reached_in_tf32(case: Case) -> tuple[pl.Expr, pl.Expr]:
     """The shares of the peak that a product reaches at best and at worst.
 
-    Hopper's tensor cores read TF32 operands only if both are K-major, as those of a linear layer's forward pass are ("tn" in the
-    names of kernels). Those of its gradients are not, and cuBLAS has slower kernels for them; XLA chooses layouts of its own.
+    Hopper's tensor cores read TF32 operands only if they are K-major. Both are in a linear layer's forward pass ("tn" in the names
+    of kernels), one of them for the gradient of its input ("nn"), none for that of its weight ("nt"), which takes longer.
     """
-    if not any(major == K_MAJOR_TF32_CAPABILITY for major in _capabilities(case)):
-        return pl.lit(TF32_PRODUCT_BEST), pl.lit(TF32_PRODUCT_WORST)
-    if case.trace.info.framework == "jax":
-        return pl.lit(TF32_PRODUCT_BEST), pl.lit(TF32_NOT_K_MAJOR_WORST)
-    k_major = pl.col("layout") == "tn"
-    best = (
-        pl.when(k_major | pl.col("layout").is_null()).then(TF32_PRODUCT_BEST).otherwise(TF32_NOT_K_MAJOR_BEST)
-    )
-    return best, pl.when(k_major).then(TF32_PRODUCT_WORST).otherwise(TF32_NOT_K_MAJOR_WORST)
+    hopper = any(major == K_MAJOR_TF32_CAPABILITY for major in _capabilities(case))
+    none_k_major = pl.lit(hopper) & (pl.col("layout") == "nt").fill_null(False) & ~_CONVOLVES
+    slow = pl.when(_CONVOLVES).then(TF32_CONVOLUTION_WORST).otherwise(TF32_PRODUCT_WORST)
+    best = pl.when(none_k_major).then(TF32_NT_BEST).otherwise(TF32_PRODUCT_BEST)
+    return best, pl.when(none_k_major).then(TF32_NT_WORST).otherwise(slow)
 
 
 def _plain_products(case: Case) -> pl.DataFrame:
@@ -151,9 +149,8 @@ def _in_half_precision(case: Case, products: pl.DataFrame) -> pl.DataFrame:
     if not peak:
         unknown = pl.lit(UNKNOWN_TENSOR_CORES_BEST), pl.lit(UNKNOWN_TENSOR_CORES_WORST)
         return products.select("event", least=unknown[0], most=unknown[1])
-    convolves = pl.col("name").str.contains("(?i)conv").fill_null(False)
-    best = pl.when(convolves).then(BF16_CONVOLUTION_BEST).otherwise(BF16_PRODUCT_BEST) * peak
-    worst = pl.when(convolves).then(BF16_CONVOLUTION_WORST).otherwise(BF16_PRODUCT_WORST) * peak
+    best = pl.when(_CONVOLVES).then(BF16_CONVOLUTION_BEST).otherwise(BF16_PRODUCT_BEST) * peak
+    worst = pl.when(_CONVOLVES).then(BF16_CONVOLUTION_WORST).otherwise(BF16_PRODUCT_WORST) * peak
     halved = products.with_columns(pl.col("bytes") / 2)
     return products.select(
         "event",
@@ -221,7 +218,7 @@ RULE: Rule[Case] = Rule(
     turn=190,
     page="kernels",
     owns="all kernels of products and convolutions that are mostly in plain fp32, on a device with tensor cores, but for those inside of decompositions and solvers",
-    change="products at 62 to 78 % of the 16-bit peak, convolutions at 30 to 55 %, attention at 30 to 55 %, other kernels 0.85 to 1.25 times as long; or all products in TF32, at 62 to 82 % of its peak (on Hopper at 50 to 65 % where operands are not K-major, as of gradients); none in less time than its bytes take at 70 to 88 % of the memory's bandwidth. The promise is for both fixes",
+    change="products at 62 to 78 % of the 16-bit peak, convolutions at 30 to 55 %, attention at 30 to 55 %, other kernels 0.85 to 1.25 times as long; or all products in TF32, at 62 to 82 % of its peak (those that make gradients of weights on Hopper at 39 to 53 %, convolutions at 50 to 82 %); none in less time than its bytes take at 70 to 88 % of the memory's bandwidth. The promise is for both fixes",
     fix={
         "pytorch": "Let tensor cores do it: torch.set_float32_matmul_precision('high') for TF32, or torch.autocast('cuda', dtype=torch.bfloat16).",
         "tensorflow": "tf.keras.mixed_precision.set_global_policy('mixed_bfloat16'), or tf.config.experimental.enable_tensor_float_32_execution(True).",
