@@ -144,6 +144,9 @@ def test_a_part_of_the_advice_gets_no_promise(tmp_path: Path) -> None:
     assert tried["compile-reduce-overhead"].promised is None  # the optimizer and the loss stay eager
     assert tried["tf32"].promised == Interval(1.5, 1.6, 1.7)
     assert tried["bf16"].promised == Interval(1.8, 2.0, 2.2)
+    products.evidence["bf16"] = {"low": 2.3, "mid": 2.4, "high": 2.5}
+    (half,) = conduct({"bf16": products}, run, 2, lambda _: None, tmp_path).tried
+    assert half.promised == Interval(2.3, 2.4, 2.5)  # the finding's own is for TF32, too
 
 
 def test_what_is_going_to_be_tried() -> None:

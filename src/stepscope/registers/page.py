@@ -20,6 +20,7 @@ MODULES = (
     "calibration.promises",
     "calibration.launches",
     "calibration.kernels",
+    "calibration.products",
     "calibration.devices",
     "calibration.caches",
     "calibration.clocks",

@@ -121,10 +121,10 @@ def _promised(name: str, finding: Finding | None) -> Interval | None:
         or finding.code not in change.codes
     ):
         return None
-    if not change.figures:
-        return finding.speedup
-    figures = finding.evidence.get(change.figures)
-    return Interval(**figures) if isinstance(figures, dict) else None
+    figures = finding.evidence.get(change.figures) if change.figures else None
+    if isinstance(figures, dict):
+        return Interval(**figures)
+    return finding.speedup if change.or_all or not change.figures else None
 
 
 def _answering(code: str, frameworks: Sequence[str]) -> list[str]:

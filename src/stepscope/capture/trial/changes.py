@@ -17,7 +17,7 @@ class Change:
 
     The check gives "" where the job was really changed, else why not. `codes` are the findings that the change answers, `helps` those
     whose advice it is a part of: it is tried for them, but their promise is not for it. `figures` names
-    the evidence of a finding that has a promise for this change alone.
+    the evidence of a finding that has a promise for this change alone; `or_all`: where it has none, its promise is for this change.
     """
 
     name: str
@@ -28,11 +28,12 @@ class Change:
     codes: tuple[str, ...] = ()
     helps: tuple[str, ...] = ()
     figures: str = ""
+    or_all: bool = False
 
 
 _ALL = (
     Change("workers", "torch", "DataLoader with worker processes, pinned memory and prefetch", "torch.utils.data.dataloader", torch.use_workers, ("input-bound",), ("host-python",)),
-    Change("bf16", "torch", "autocast to bfloat16", "torch", torch.use_bfloat16, ("mixed-precision", "fp32-matmul")),
+    Change("bf16", "torch", "autocast to bfloat16", "torch", torch.use_bfloat16, ("mixed-precision", "fp32-matmul"), figures="bf16", or_all=True),
     Change("tf32", "torch", "TF32 products", "torch", torch.use_tf32, ("fp32-matmul",), figures="tf32"),
     Change("fused-optimizer", "torch", "fused optimizer", "torch.optim", torch.use_fused_optimizer, ("optimizer-loop",), ("launch-bound",)),
     Change("foreach-optimizer", "torch", "optimizer with foreach", "torch.optim", torch.use_foreach_optimizer, ("optimizer-loop",)),
@@ -44,9 +45,9 @@ _ALL = (
     Change("no-checkpointing", "torch", "no activation checkpointing", "torch.utils.checkpoint", torch.skip_checkpointing, ("recomputation",)),
     Change("tf-prefetch", "tensorflow", "tf.data with prefetch and parallel map", "tensorflow", tensorflow.use_prefetch, ("input-bound",), ("host-python",)),
     Change("tf-xla", "tensorflow", "XLA for tf.function", "tensorflow", tensorflow.use_xla, ("launch-bound", "unfused-elementwise")),
-    Change("mixed-float16", "tensorflow", "Keras mixed_float16", "keras", tensorflow.use_mixed_float16, ("mixed-precision", "fp32-matmul")),
+    Change("mixed-float16", "tensorflow", "Keras mixed_float16", "keras", tensorflow.use_mixed_float16, ("mixed-precision", "fp32-matmul"), figures="bf16", or_all=True),
     Change("jax-tf32", "jax", "TF32 products in JAX", "jax", jax.use_tf32, ("fp32-matmul",), figures="tf32"),
-    Change("jax-bf16", "jax", "bfloat16 products in JAX", "jax", jax.use_bfloat16, ("fp32-matmul",), ("mixed-precision",)),
+    Change("jax-bf16", "jax", "bfloat16 products in JAX", "jax", jax.use_bfloat16, ("fp32-matmul",), ("mixed-precision",), figures="bf16", or_all=True),
     Change("jax-cache", "jax", "persistent compilation cache", "jax", jax.use_compilation_cache, (), ("recompilation",)),
 )  # fmt: skip
 CHANGES = {change.name: change for change in _ALL}

@@ -26,148 +26,6 @@ LOOKUP_WORST = measured(
     when="2026-11-17",
     seen="1.3, 2.8 and 3.1",
 )
-BF16_PRODUCT_BEST = measured(
-    "BF16_PRODUCT_BEST",
-    0.78,
-    unit="share of the 16-bit peak",
-    device="H200",
-    how="pairs of equal jobs in fp32 and under bf16 autocast: large products",
-    when=_WHEN,
-    seen="0.62 to 0.78",
-)
-BF16_PRODUCT_WORST = measured(
-    "BF16_PRODUCT_WORST",
-    0.62,
-    unit="share of the 16-bit peak",
-    device="H200",
-    how="pairs of equal jobs in fp32 and under bf16 autocast: large products",
-    when=_WHEN,
-    seen="0.62 to 0.78",
-)
-TF32_PRODUCT_BEST = measured(
-    "TF32_PRODUCT_BEST",
-    0.82,
-    unit="share of the TF32 peak",
-    device="H200",
-    how="large products and convolutions of benchmarks/diagnosis",
-    when=_WHEN,
-    seen="0.69 to 0.82; smaller ones less",
-)
-TF32_PRODUCT_WORST = measured(
-    "TF32_PRODUCT_WORST",
-    0.62,
-    unit="share of the TF32 peak",
-    device="H200",
-    how="large products and convolutions of benchmarks/diagnosis",
-    when=_WHEN,
-    seen="0.69 to 0.82; smaller ones less",
-)
-BF16_CONVOLUTION_BEST = measured(
-    "BF16_CONVOLUTION_BEST",
-    0.55,
-    unit="share of the 16-bit peak",
-    device="H200",
-    how="chosen around the pairs of a ResNet in fp32 and bf16",
-    when=_WHEN,
-    seen="0.4 in one pair",
-)
-BF16_CONVOLUTION_WORST = measured(
-    "BF16_CONVOLUTION_WORST",
-    0.3,
-    unit="share of the 16-bit peak",
-    device="H200",
-    how="chosen around the pairs of a ResNet in fp32 and bf16",
-    when=_WHEN,
-    seen="0.4 in one pair",
-)
-AUTOCAST_OTHERS_BEST = measured(
-    "AUTOCAST_OTHERS_BEST",
-    0.85,
-    unit="× the time of other kernels",
-    device="H200",
-    how="pairs of equal jobs in fp32 and under bf16 autocast: half the bytes, and casts",
-    when=_WHEN,
-    seen="0.85 to 1.25",
-)
-AUTOCAST_OTHERS_WORST = measured(
-    "AUTOCAST_OTHERS_WORST",
-    1.25,
-    unit="× the time of other kernels",
-    device="H200",
-    how="pairs of equal jobs in fp32 and under bf16 autocast: half the bytes, and casts",
-    when=_WHEN,
-    seen="0.85 to 1.25",
-)
-UNKNOWN_TENSOR_CORES_BEST = measured(
-    "UNKNOWN_TENSOR_CORES_BEST",
-    0.12,
-    unit="× the time in fp32",
-    device="H200",
-    how="chosen; for devices whose peaks are not known",
-    when=_WHEN,
-    seen="nothing",
-)
-UNKNOWN_TENSOR_CORES_WORST = measured(
-    "UNKNOWN_TENSOR_CORES_WORST",
-    0.4,
-    unit="× the time in fp32",
-    device="H200",
-    how="chosen; for devices whose peaks are not known",
-    when=_WHEN,
-    seen="nothing",
-)
-HALF_TRAFFIC_BEST = measured(
-    "HALF_TRAFFIC_BEST",
-    0.55,
-    unit="× the time of other kernels",
-    device="H200",
-    how="around the gains of four jobs of JAX in fp32 and bf16: half the bytes at best, but optimizers and losses keep fp32",
-    when="2026-11-17",
-    seen="gains 0.88, 0.97, 1.00 and 1.08 times the middle",
-)
-HALF_TRAFFIC_WORST = measured(
-    "HALF_TRAFFIC_WORST",
-    1.0,
-    unit="× the time of other kernels",
-    device="H200",
-    how="as HALF_TRAFFIC_BEST: with a cast for each that is saved, nothing",
-    when="2026-11-17",
-    seen="gains 0.88, 0.97, 1.00 and 1.08 times the middle",
-)
-UNKNOWN_HALF = measured(
-    "UNKNOWN_HALF",
-    0.6,
-    unit="× the time in TF32",
-    device="any device",
-    how=CHOSEN + "; for products without FLOPs: the peak of 16-bit numbers is twice that of TF32",
-)
-BF16_ATTENTION_BEST = measured(
-    "BF16_ATTENTION_BEST",
-    0.55,
-    unit="share of the 16-bit peak",
-    device="H200",
-    how="pairs of equal jobs in fp32 and under bf16 autocast: fused attention",
-    when=_WHEN,
-    seen="0.30 to 0.55",
-)
-BF16_ATTENTION_WORST = measured(
-    "BF16_ATTENTION_WORST",
-    0.3,
-    unit="share of the 16-bit peak",
-    device="H200",
-    how="pairs of equal jobs in fp32 and under bf16 autocast: fused attention",
-    when=_WHEN,
-    seen="0.30 to 0.55",
-)
-SHORTEST_PRODUCT_NS = measured(
-    "SHORTEST_PRODUCT_NS",
-    4_000,
-    unit="ns",
-    device="H200",
-    how="the shortest products in recordings of benchmarks/diagnosis: no format makes one shorter",
-    when=_WHEN,
-    seen="2 to 6 µs",
-)
 FUSED_ATTENTION_BEST = measured(
     "FUSED_ATTENTION_BEST",
     0.45,
@@ -357,6 +215,13 @@ FUSED_CHAIN_WORST = measured(
     how="pairs of eager and compiled runs, each left out in turn",
     when=_WHEN,
     seen="1.2 to 2.2",
+)
+FLOPS_OF_PEAK_INSTRUCTION = measured(
+    "FLOPS_OF_PEAK_INSTRUCTION",
+    2,
+    unit="FLOPs",
+    device="any device",
+    how="specified in data sheets: peaks count a fused multiplication and addition as two, and elementwise kernels do one of them at a time",
 )
 ALIGNED_SIDE = measured(
     "ALIGNED_SIDE",

@@ -10,7 +10,9 @@ from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import of_kernels
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.serving.workload import TRAINING
-from stepscope.registers.calibration.kernels import TF32_PRODUCT_WORST
+from stepscope.registers.calibration.products import (
+    TF32_PRODUCT_WORST,
+)
 from stepscope.registers.policy.compute import ALSO_IN_SINGLE
 from stepscope.registers.policy.findings import (
     DOUBLE_TO_SINGLE_LEAST,

@@ -10,6 +10,9 @@ from stepscope.analysis.findings.promise import left_by_replay, of_kernels, shor
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.solvers import solver_kernels
 from stepscope.registers.calibration.kernels import (
+    HALF_TENSOR_CAPABILITY,
+)
+from stepscope.registers.calibration.products import (
     AUTOCAST_OTHERS_BEST,
     AUTOCAST_OTHERS_WORST,
     BF16_ATTENTION_BEST,
@@ -18,8 +21,13 @@ from stepscope.registers.calibration.kernels import (
     BF16_CONVOLUTION_WORST,
     BF16_PRODUCT_BEST,
     BF16_PRODUCT_WORST,
-    HALF_TENSOR_CAPABILITY,
+    K_MAJOR_TF32_CAPABILITY,
+    PRODUCT_TRAFFIC_BEST,
+    PRODUCT_TRAFFIC_WORST,
     SHORTEST_PRODUCT_NS,
+    TF32_CONVOLUTION_WORST,
+    TF32_NT_BEST,
+    TF32_NT_WORST,
     TF32_PRODUCT_BEST,
     TF32_PRODUCT_WORST,
     UNKNOWN_TENSOR_CORES_BEST,
@@ -29,6 +37,10 @@ from stepscope.registers.policy.findings import (
     MAJORITY,
 )
 from stepscope.units import speedup
+
+_CONVOLVES = pl.col("name").str.contains("(?i)conv").fill_null(False)
+# Of the operands, as the names of cuBLAS's and CUTLASS's kernels have it.
+_LAYOUT = r"_(tn|nn|nt|tt)(?:_|$)"
 
 
 def find(case: Case) -> Finding | None:
@@ -47,30 +59,64 @@ def find(case: Case) -> Finding | None:
 
 
 def _with_tf32(case: Case, found: Finding, products: pl.DataFrame) -> Finding:
-    """The finding promises 16-bit products; TF32 changes no type and saves less."""
+    """The finding is of 16-bit products so far; TF32 changes no type, saves less, and is as good a fix."""
     peak = _peak_of_tf32(case)
     if not peak or not case.replay_fits:
         return found
-    least, most = (_left(products, share * peak) for share in (TF32_PRODUCT_BEST, TF32_PRODUCT_WORST))
+    best, worst = (share * peak for share in _reached_in_tf32(case))
+    least, most = (
+        _left(case, products, best, PRODUCT_TRAFFIC_BEST),
+        _left(case, products, worst, PRODUCT_TRAFFIC_WORST),
+    )
     faster = shorten_kernels(case, products.select("event", least=least, most=most))
-    tf32, half = case.gain(left_by_replay(case, faster), code=RULE.code).speedup, found.speedup
+    gain = case.gain(left_by_replay(case, faster), code=RULE.code)
+    tf32, half = gain.speedup, found.speedup
     found.evidence = {**found.evidence, "tf32": _figures(tf32), "bf16": _figures(half)}
     found.detail += f" TF32: {speedup(tf32.low, tf32.high)}; bfloat16: {speedup(half.low, half.high)}."
+    found.speedup = _either(tf32, half)
+    if gain.left_ns and found.left_ns_per_step:
+        left = _either(gain.left_ns, found.left_ns_per_step)
+        found.left_ns_per_step = Interval(round(left.low), round(left.mid), round(left.high))
+        found.saves_ns_per_step = int(case.basis_ns - left.mid)
     return found
+
+
+def _either(one: Interval, other: Interval) -> Interval:
+    """Which of two fixes people choose is not in doubt but up to them: the promise is for both."""
+    mid = round((one.mid * other.mid) ** 0.5, 3)
+    return Interval(min(one.low, other.low), mid, max(one.high, other.high))
 
 
 def _figures(found: Interval) -> dict[str, float]:
     return {"low": found.low, "mid": found.mid, "high": found.high}
 
 
+def _reached_in_tf32(case: Case) -> tuple[pl.Expr, pl.Expr]:
+    """The shares of the peak that a product reaches at best and at worst.
+
+    Hopper's tensor cores read TF32 operands only if they are K-major. Both are in a linear layer's forward pass ("tn" in the names
+    of kernels), one of them for the gradient of its input ("nn"), none for that of its weight ("nt"), which takes longer.
+    """
+    hopper = any(major == K_MAJOR_TF32_CAPABILITY for major in _capabilities(case))
+    none_k_major = pl.lit(hopper) & (pl.col("layout") == "nt").fill_null(False) & ~_CONVOLVES
+    slow = pl.when(_CONVOLVES).then(TF32_CONVOLUTION_WORST).otherwise(TF32_PRODUCT_WORST)
+    best = pl.when(none_k_major).then(TF32_NT_BEST).otherwise(TF32_PRODUCT_BEST)
+    return best, pl.when(none_k_major).then(TF32_NT_WORST).otherwise(slow)
+
+
 def _plain_products(case: Case) -> pl.DataFrame:
-    """event, dur_ns, product, flops of all kernels of products and convolutions that are mostly done in plain fp32.
+    """event, dur_ns, product, flops, bytes, layout of all kernels of products and convolutions that are mostly done in plain fp32.
 
     A product is what one op launched: with tensor cores, the transforms and conversions around it go, too.
     """
     plain = (pl.col("precision") == "fp32") & ~pl.col("tensor_cores") & pl.col("eligible")
     rows = case.kernels.select(
-        "event", "dur_ns", "step", name=pl.col("op").cast(pl.String), plain=plain.fill_null(False)
+        "event",
+        "dur_ns",
+        "step",
+        name=pl.col("op").cast(pl.String),
+        plain=plain.fill_null(False),
+        layout=pl.col("name").cast(pl.String).str.extract(_LAYOUT),
     )
     rows = rows.join(case.trace.kernels.select("event", "op"), on="event", how="left", maintain_order="left")
     # An instruction of a program; a command buffer holds many of them.
@@ -84,12 +130,17 @@ def _plain_products(case: Case) -> pl.DataFrame:
     rows = rows.filter(
         share.over("product") > MAJORITY, ~pl.col("event").is_in(solver_kernels(case).implode())
     )
-    flops = case.ops.filter(pl.col("flops") > 0).select("event", "flops")
-    of_op = rows.join(flops, left_on="op", right_on="event", how="left", maintain_order="left")["flops"]
-    own = rows.join(flops, on="event", how="left", maintain_order="left")["flops"]
+    work = case.ops.filter(pl.col("flops") > 0).select("event", "flops", "bytes")
+    of_op = rows.select("op").join(work, left_on="op", right_on="event", how="left", maintain_order="left")
+    own = rows.select("event").join(work, on="event", how="left", maintain_order="left")
     # What a framework's op computes is known once for all its kernels, that of a program's instruction for each.
-    known = rows.with_columns(of_op=of_op, own=own)
-    return known.with_columns(flops=pl.coalesce(pl.col("of_op", "own").max().over("product")))
+    known = rows.hstack(of_op.select(of_op="flops", of_op_bytes="bytes"))
+    known = known.hstack(own.select(own="flops", own_bytes="bytes"))
+    return known.with_columns(
+        flops=pl.coalesce(pl.col("of_op", "own").max().over("product")),
+        bytes=pl.coalesce(pl.col("of_op_bytes", "own_bytes").max().over("product")),
+        layout=pl.col("layout").drop_nulls().first().over("product"),
+    )
 
 
 def _in_half_precision(case: Case, products: pl.DataFrame) -> pl.DataFrame:
@@ -98,22 +149,30 @@ def _in_half_precision(case: Case, products: pl.DataFrame) -> pl.DataFrame:
     if not peak:
         unknown = pl.lit(UNKNOWN_TENSOR_CORES_BEST), pl.lit(UNKNOWN_TENSOR_CORES_WORST)
         return products.select("event", least=unknown[0], most=unknown[1])
-    convolves = pl.col("name").str.contains("(?i)conv").fill_null(False)
-    best = pl.when(convolves).then(BF16_CONVOLUTION_BEST).otherwise(BF16_PRODUCT_BEST) * peak
-    slow = (_peak_of_tf32(case) or peak) if case.trace.info.framework == "jax" else peak
-    worst = pl.when(convolves).then(BF16_CONVOLUTION_WORST).otherwise(BF16_PRODUCT_WORST) * slow
-    return products.select("event", least=_left(products, best), most=_left(products, worst))
+    best = pl.when(_CONVOLVES).then(BF16_CONVOLUTION_BEST).otherwise(BF16_PRODUCT_BEST) * peak
+    worst = pl.when(_CONVOLVES).then(BF16_CONVOLUTION_WORST).otherwise(BF16_PRODUCT_WORST) * peak
+    halved = products.with_columns(pl.col("bytes") / 2)
+    return products.select(
+        "event",
+        least=_left(case, halved, best, PRODUCT_TRAFFIC_BEST),
+        most=_left(case, halved, worst, PRODUCT_TRAFFIC_WORST),
+    )
 
 
 def _peak_of_tf32(case: Case) -> float | None:
-    """JAX's own default: products are in plain fp32 where a precision was asked for, and without it they are in TF32."""
     return case.peaks.flops_per_s("tf32") if case.peaks else None
 
 
-def _left(products: pl.DataFrame, flops_per_s: float | pl.Expr) -> pl.Series:
-    """What is left of each product at that rate; without FLOPs, as if it ran at half the peak of fp32 now."""
+def _left(case: Case, products: pl.DataFrame, flops_per_s: pl.Expr, bandwidth: float) -> pl.Series:
+    """What is left of each product at that rate, and no less than its bytes need at that share of the memory's bandwidth.
+
+    Without FLOPs it is what is left of the others, or as if it ran at half the peak of fp32 now.
+    """
     total = pl.col("dur_ns").sum().over("product")
-    known = pl.col("flops") / flops_per_s * 1e9
+    bytes_per_s = (case.peaks.bytes_per_s if case.peaks else None) or float("inf")
+    moved = (pl.col("bytes") / (bandwidth * bytes_per_s)).fill_null(0.0)
+    known = pl.max_horizontal(pl.col("flops") / flops_per_s, moved) * 1e9
+    known = pl.when(pl.col("flops").is_not_null()).then(known)
     typical = (known.sum() / total.filter(pl.col("flops").is_not_null()).sum()).fill_nan(None)
     share = pl.coalesce(known / total, typical, pl.lit(UNKNOWN_TENSOR_CORES_WORST))
     shortest = (SHORTEST_PRODUCT_NS / total).clip(upper_bound=1.0)
@@ -140,12 +199,17 @@ def _other_kernels(case: Case, products: pl.DataFrame) -> pl.DataFrame:
 
 def _has_tensor_cores(case: Case) -> bool:
     """V100 and T4 have them for fp16 alone, the smallest of their generation (GTX 16) not at all."""
-    capabilities = [
+    return any(major >= HALF_TENSOR_CAPABILITY for major in _capabilities(case))
+
+
+def _capabilities(case: Case) -> list[int]:
+    """The major compute capability of each device."""
+    found = [
         device.get("computeMajor") or device.get("compute_cap_major") or 0
         for device in case.trace.info.devices
         if "GTX 16" not in str(device.get("name"))
     ]
-    return any(isinstance(major, int) and major >= HALF_TENSOR_CAPABILITY for major in capabilities)
+    return [major for major in found if isinstance(major, int)]
 
 
 RULE: Rule[Case] = Rule(
@@ -154,7 +218,7 @@ RULE: Rule[Case] = Rule(
     turn=190,
     page="kernels",
     owns="all kernels of products and convolutions that are mostly in plain fp32, on a device with tensor cores, but for those inside of decompositions and solvers",
-    change="products at 62 to 78 % of the 16-bit peak, convolutions at 30 to 55 %, attention at 30 to 55 %, other kernels 0.85 to 1.25 times as long (at worst, under JAX, at these shares of the peak of TF32, its default); with TF32 as a second line, at 62 to 82 % of its peak",
+    change="products at 62 to 78 % of the 16-bit peak, convolutions at 30 to 55 %, attention at 30 to 55 %, other kernels 0.85 to 1.25 times as long; or all products in TF32, at 62 to 82 % of its peak (those that make gradients of weights on Hopper at 39 to 53 %, convolutions at 50 to 82 %); none in less time than its bytes take at 70 to 88 % of the memory's bandwidth. The promise is for both fixes",
     fix={
         "pytorch": "Let tensor cores do it: torch.set_float32_matmul_precision('high') for TF32, or torch.autocast('cuda', dtype=torch.bfloat16).",
         "tensorflow": "tf.keras.mixed_precision.set_global_policy('mixed_bfloat16'), or tf.config.experimental.enable_tensor_float_32_execution(True).",

@@ -9,7 +9,7 @@ from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import of_kernels
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.solvers import solver_kernels
-from stepscope.registers.calibration.kernels import (
+from stepscope.registers.calibration.products import (
     AUTOCAST_OTHERS_BEST,
     AUTOCAST_OTHERS_WORST,
     BF16_CONVOLUTION_BEST,

@@ -9,7 +9,12 @@ from stepscope.analysis.findings.dispatched import at_or_below, without_dispatch
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import shorten_kernels, timed
 from stepscope.analysis.findings.rule import ANY, Rule
-from stepscope.registers.calibration.kernels import FUSED_CHAIN_BANDWIDTH, FUSED_CHAIN_BEST, FUSED_CHAIN_WORST
+from stepscope.registers.calibration.kernels import (
+    FLOPS_OF_PEAK_INSTRUCTION,
+    FUSED_CHAIN_BANDWIDTH,
+    FUSED_CHAIN_BEST,
+    FUSED_CHAIN_WORST,
+)
 from stepscope.registers.policy.findings import (
     FORMULA_TRAFFIC,
     FUSING_ADVICE_LEAST,
@@ -23,6 +28,10 @@ from stepscope.units import size
 _PRIMITIVE = (
     r"^aten::(add|sub|rsub|mul|div|pow|square|neg|abs|exp|expm1|log|log1p|sqrt|rsqrt|reciprocal|tanh|erf|sigmoid|sin|cos"
     r"|clamp|clamp_min|clamp_max|minimum|maximum|where|mean|sum|var|std|eq|ne|lt|le|gt|ge)_?$"
+)
+_LAYER = (
+    r"^aten::_?(native_|fused_|cudnn_|thnn_)?((layer|batch|group|instance|rms)_norm|(log_)?softmax|(leaky_)?r?relu6?|threshold|gelu|silu|mish|c?elu|selu"
+    r"|softplus|hardswish|hardsigmoid|hardtanh|(feature_|alpha_)?dropout|\w*loss\w*|\w*pool\w*|binary_cross_entropy)"
 )
 
 
@@ -43,6 +52,7 @@ def _promised(case: Case, chains: pl.DataFrame, formulas: pl.DataFrame) -> Findi
     surely = pl.col("chain").is_in(formulas["chain"].implode())
     judged = chains.with_columns(most=pl.when(surely).then("most").otherwise(1.0))
     chosen = case.compute.kernels.join(judged, on="chain").filter(pl.col("bytes").is_not_null())
+    chosen = chosen.with_columns(most=_beside_layers(case))
     owned = case.free(pl.col("part") == "compute", pl.col("named_by").is_in(chosen["event"].implode()))
     ns = case.per_step(owned)
     if ns < WORTH_A_FINDING * case.step_ns:
@@ -51,6 +61,19 @@ def _promised(case: Case, chains: pl.DataFrame, formulas: pl.DataFrame) -> Findi
     shorter = shorten_kernels(case, chosen.select("event", "least", "most"))
     change = without_dispatch(shorter, _arithmetic(case, formulas))
     return timed(case, RULE, owned, change, f"{case.of_step(ns)} {why}", evidence)
+
+
+def _beside_layers(case: Case) -> pl.Expr:
+    """What is left at worst of each kernel of a chain: layers between the formulas stay as they are, and formulas take all that is left.
+
+    A chain goes on through layers that are one op each, which no fused op in place of a formula makes faster.
+    """
+    if case.trace.info.framework != "pytorch":
+        return pl.col("most")
+    layer = pl.col("class").is_in(["elementwise", "reduction"]) & pl.col("op").str.contains(_LAYER)
+    ns, whole = pl.col("time_ns"), pl.col("time_ns").sum().over("chain")
+    rest = (ns * ~layer).sum().over("chain").clip(lower_bound=1)
+    return pl.when(layer).then(1.0).otherwise((pl.col("most") * whole / rest).clip(upper_bound=1.0))
 
 
 def _arithmetic(case: Case, formulas: pl.DataFrame) -> pl.Series:
@@ -104,14 +127,18 @@ def _saves(case: Case, chains: pl.DataFrame) -> float:
 def _fused(case: Case, bandwidth: float) -> pl.DataFrame:
     """The chains with what fusion leaves of their time: the bytes that enter and leave them, at the rate of a fused kernel.
 
-    At best each tensor is read once; at worst whatever may be another tensor is, or the fused kernel is slow.
+    At best each tensor is read once; at worst whatever may be another tensor is, or the fused kernel is slow. What stays on chip
+    must still be computed, which decides where a small input is broadcast to a large tensor.
     """
     rate = FUSED_CHAIN_BANDWIDTH * bandwidth / 1e9
-    best = FUSED_CHAIN_BEST * pl.col("bytes_least")
-    worst = pl.max_horizontal(
-        FUSED_CHAIN_WORST * pl.col("bytes_least"), FUSED_CHAIN_BEST * pl.col("bytes_in_out")
-    )
+    single = case.peaks.flops_per_s("fp32") if case.peaks else None
+    computed = pl.col("flops").fill_null(0) / (single or float("inf")) * FLOPS_OF_PEAK_INSTRUCTION * bandwidth
+    least, most = (pl.max_horizontal(name, computed) for name in ("bytes_least", "bytes_in_out"))
+    best = FUSED_CHAIN_BEST * least
+    worst = pl.max_horizontal(FUSED_CHAIN_WORST * least, FUSED_CHAIN_BEST * most)
+    flops = case.compute.kernels.group_by("chain").agg(pl.col("flops").sum())
     mine = case.compute.chains.filter(pl.col("device").eq_missing(case.device), pl.col("bytes_in_out") > 0)
+    mine = mine.join(flops, on="chain", how="left", maintain_order="left")
     ns = pl.col("time_ns").clip(lower_bound=1)
     return mine.select(
         "chain",
@@ -135,7 +162,7 @@ RULE: Rule[Case] = Rule(
     page="kernels",
     certainty=SURE_FUSION,
     owns="runs of elementwise, reduction and copy kernels between matrix products",
-    change="each run takes 1.2 to 2.2 times what reading its inputs and writing its outputs takes at 60 % of the memory's bandwidth; layers that are one op each are advice without a promise",
+    change="each run takes 1.2 to 2.2 times what reading its inputs and writing its outputs takes at 60 % of the memory's bandwidth, or what computing one element after the other takes at 60 % of the rate of fp32 (half of its peak) if that is longer; at worst, layers between formulas stay; layers that are one op each are advice without a promise",
     fix={
         "pytorch": "Let a compiler fuse them: torch.compile(model), or the fused version of the layer (torch.nn.functional.gelu, layer_norm, rms_norm, cross_entropy) instead of its formula.",
         "tensorflow": "Compile the step: tf.function(jit_compile=True).",
