@@ -8,6 +8,7 @@ from stepscope.analysis.findings.finding import Interval
 from stepscope.analysis.findings.registry import find_rules
 from stepscope.analysis.findings.spread import (
     _BY_CODE,
+    _RARE,
     OF_BOUNDS,
     OF_COPIES,
     OF_DATA,
@@ -17,6 +18,8 @@ from stepscope.analysis.findings.spread import (
     OF_LAUNCHES,
     OF_LOOPS,
     OF_PYTHON,
+    OF_RARE,
+    OF_RESULTS,
     OF_RUNTIME,
     Spread,
     spread_of,
@@ -26,7 +29,19 @@ CERTAIN = Interval(0.1, 0.1, 0.1)
 
 
 @pytest.mark.parametrize(
-    "spread", [OF_DEVICE, OF_HOST, OF_RUNTIME, OF_LOOPS, OF_LAUNCHES, OF_PYTHON, OF_COPIES, OF_DATA]
+    "spread",
+    [
+        OF_DEVICE,
+        OF_RARE,
+        OF_HOST,
+        OF_RUNTIME,
+        OF_RESULTS,
+        OF_LOOPS,
+        OF_LAUNCHES,
+        OF_PYTHON,
+        OF_COPIES,
+        OF_DATA,
+    ],
 )
 def test_ends_hold_the_middle(spread: Spread) -> None:
     """Also where nothing is in doubt; nothing gained stays nothing."""
@@ -69,7 +84,25 @@ def test_what_the_data_decide_is_as_uncertain_on_the_device() -> None:
 
 def test_each_spread_is_of_codes_that_there_are() -> None:
     """A code that is renamed must be renamed there as well."""
-    assert set(_BY_CODE) <= {rule.code for rule in find_rules()}
+    assert set(_BY_CODE) | _RARE <= {rule.code for rule in find_rules()}
+    assert not set(_BY_CODE) & _RARE
+
+
+def test_fixes_that_were_seldom_tried_are_less_certain() -> None:
+    """On the device; their small gains may be twice what is expected, and large ones stay within a factor."""
+    assert spread_of("work-in-loop", True) is OF_RARE
+    assert spread_of("work-in-loop", False) is OF_HOST
+    small, usual = (each.around(Interval(0.84, 0.84, 0.84)) for each in (OF_RARE, OF_DEVICE))
+    assert 1 - small.low == pytest.approx(2.2 * (1 - small.mid), rel=0.05)
+    assert small.low < usual.low < usual.high < small.high
+
+
+def test_what_the_host_does_with_a_result_is_not_known() -> None:
+    """Wherever the time is: gains were half and twice the middle."""
+    assert spread_of("round-trip-copy", True) is spread_of("round-trip-copy", False) is OF_RESULTS
+    found = OF_RESULTS.around(CERTAIN)
+    assert found.low == pytest.approx(CERTAIN.mid / 1.9, rel=0.01)
+    assert found.high == pytest.approx(CERTAIN.mid * 1.9, rel=0.01)
 
 
 def test_the_low_end_of_launches_is_the_least_that_people_do() -> None:
