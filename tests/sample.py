@@ -7,7 +7,10 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from hashlib import sha256
 from typing import TypeVar
 
+import pytest
+
 SOAKS = bool(os.environ.get("STEPSCOPE_SOAK"))
+in_soak = pytest.mark.skipif(not SOAKS, reason="only in make soak")
 
 T = TypeVar("T")
 U = TypeVar("U")

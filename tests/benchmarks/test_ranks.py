@@ -14,6 +14,7 @@ from benchmarks.ranks.stretched.case import Case, random_case
 from benchmarks.ranks.stretched.model import job_of
 from stepscope.profiles.profile import Profile
 from stepscope.reports.model.report import Report
+from tests.sample import in_soak
 
 pytestmark = pytest.mark.thorough
 
@@ -25,7 +26,12 @@ LATE = Case(
 
 @pytest.mark.parametrize(
     ("seed", "kind", "ranks"),
-    [(1, "always", 8), (5, "sometimes", 8), (9, "data-dependent", 16), (4, "healthy", 8)],
+    [
+        (1, "always", 8),
+        (5, "sometimes", 8),
+        pytest.param(9, "data-dependent", 16, marks=in_soak),
+        pytest.param(4, "healthy", 8, marks=in_soak),
+    ],
 )
 def test_truth_is_found(seed: int, kind: str, ranks: int) -> None:
     found = score(job_of(random_case(seed, kind, ranks=ranks, steps=8)))
@@ -34,7 +40,7 @@ def test_truth_is_found(seed: int, kind: str, ranks: int) -> None:
     assert found.bus_error is not None and found.bus_error < 0.001
 
 
-@pytest.mark.parametrize("kind", ["always", "healthy"])
+@pytest.mark.parametrize("kind", ["always", pytest.param("healthy", marks=in_soak)])
 def test_truth_of_a_discrete_event_simulation_is_found(kind: str) -> None:
     drawn = replace(random_discrete_case(3, kind), source="transformer", late_share=0.4, sync=True)
     found = score(discrete.job_of(drawn if kind == "healthy" else replace(drawn, cause="input")))

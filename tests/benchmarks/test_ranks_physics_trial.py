@@ -15,6 +15,7 @@ from benchmarks.ranks.physics.score import judge
 from benchmarks.ranks.physics.trial import Draw, draws
 from benchmarks.ranks.physics.trouble import DRAWS
 from tests.benchmarks.test_ranks_physics_diagnosis import case_of
+from tests.sample import in_soak
 
 
 def test_every_kind_is_drawn_with_seeds_of_its_own(tmp_path: Path) -> None:
@@ -36,7 +37,7 @@ def test_no_case_is_begun_after_its_time(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.thorough
+@in_soak
 def test_the_answer_is_kept_and_can_be_judged_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trial, "random_case", lambda seed, kind, ranks: case_of(kind))
     line = Draw(7000, "slow-device", 64, tmp_path, until=time.time() + 600).read()

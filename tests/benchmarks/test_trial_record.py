@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.capture.running import PATIENCE_SECONDS, ROOT, environment, needs
+from tests.sample import in_soak
 
 HEAD = """
 FRAMEWORK = "{framework}"
@@ -79,7 +80,7 @@ def record(jobs: Path, out: Path, *more: str) -> tuple[dict[str, dict[str, Any]]
     ("framework", "body", "file"),
     [
         pytest.param("torch", TORCH, "job.pt.trace.json", marks=needs("torch")),
-        pytest.param("jax", JAX, "job.xplane.pb", marks=needs("jax")),
+        pytest.param("jax", JAX, "job.xplane.pb", marks=[needs("jax"), in_soak]),
     ],
 )
 def test_a_job_and_a_healthy_one(framework: str, body: str, file: str, tmp_path: Path) -> None:

@@ -31,9 +31,7 @@ _OF_OTHERS = (
     "STEPSCOPE_LAUNCH",
     "STEPSCOPE_LISTEN",
 )
-SOAK = bool(os.environ.get("STEPSCOPE_SOAK"))
 # Of several that take the same way, one is enough for `make test`.
-in_soak = pytest.mark.skipif(not SOAK, reason="only in make soak")
 
 
 def needs(*packages: str) -> pytest.MarkDecorator:

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.capture.running import PATIENCE_SECONDS, ROOT, environment, in_soak, needs
+from tests.capture.running import PATIENCE_SECONDS, ROOT, environment, needs
+from tests.sample import in_soak
 
 PAGES = sorted((ROOT / "docs" / "capture").glob("*.md"))
 FRAMEWORKS = ("torch", "tensorflow", "jax", "keras", "lightning", "transformers", "tf_agents")
 # What these show, test_listen.py, test_run.py and test_integrations.py do with the same frameworks; other pages import those, too.
-TRIED_ELSEWHERE = ("listen", "run", "session")
+TRIED_ELSEWHERE = ("keras", "lightning", "listen", "run", "session", "transformers")
 
 
 def blocks(page: Path) -> str:

@@ -17,6 +17,7 @@ from stepscope.capture.loop.loop import Loop
 from stepscope.cli.app import app
 from tests.capture.running import PATIENCE_SECONDS, needs, sidecars, told, traces
 from tests.capture.test_run import launched
+from tests.sample import in_soak
 
 PLAIN = """
 def slow():
@@ -162,7 +163,12 @@ def test_a_loop_without_jit_gets_a_timed_window_and_hears_of_it_while_it_runs(tm
 
 
 @pytest.mark.parametrize(
-    "framework", [pytest.param(name, marks=needs(name)) for name in ("torch", "jax", "tensorflow")]
+    "framework",
+    [
+        pytest.param("torch", marks=needs("torch")),
+        pytest.param("jax", marks=needs("jax")),
+        pytest.param("tensorflow", marks=[needs("tensorflow"), in_soak]),
+    ],
 )
 def test_a_framework_that_is_imported_late_is_attached(tmp_path: Path, framework: str) -> None:
     found = told("late_import", framework, tmp_path)

@@ -19,12 +19,13 @@ import stepscope
 from stepscope.capture.files.writer import is_whole
 from stepscope.profiles.find.catalog import scan
 from stepscope.ring_layout import ENDING as RING
-from tests.capture.running import SOAK, needs, run, sidecars, start, traces
+from tests.capture.running import needs, run, sidecars, start, traces
 from tests.cli.inside import succeeds
+from tests.sample import SOAKS
 
-KILLS = 50 if SOAK else 6
+KILLS = 50 if SOAKS else 6
 # With PyTorch each takes seconds: `make test` leaves the ends that differ only before the collector is asked to the host's.
-ENDS_WITHOUT_TORCH = () if SOAK else ("exited", "raised_between", "terminated_with_handler", "nested")
+ENDS_WITHOUT_TORCH = () if SOAKS else ("exited", "raised_between", "terminated_with_handler", "nested")
 TOGETHER = 32
 BACKENDS = [pytest.param("host"), pytest.param("torch", marks=needs("torch"))]
 
@@ -69,7 +70,7 @@ def codes(found: dict[str, Any]) -> list[str]:
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_what_was_kept_is_read_whenever_it_was_killed(tmp_path: Path, backend: str) -> None:
     chance = random.Random(f"kept {backend}")
-    kills = KILLS if SOAK else 6 if backend == "host" else 2
+    kills = KILLS if SOAKS else 6 if backend == "host" else 2
     for number in range(kills):
         folder = tmp_path / str(number)
         job = start("rough_job", folder, "any_moment", backend)

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.capture.running import environment, in_soak, needs, sidecars, told
+from tests.capture.running import environment, needs, sidecars, told
+from tests.sample import in_soak
 
 MODULES = {
     "keras": ("StepscopeCallback",),

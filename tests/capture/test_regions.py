@@ -14,14 +14,15 @@ from stepscope.capture.regions import Regions
 from stepscope.gate.budget import budget
 from stepscope.gate.check import check
 from stepscope.profiles.load import load
-from tests.capture.running import in_soak, needs, sidecars, told
+from tests.capture.running import needs, sidecars, told
 from tests.patience import measured
+from tests.sample import in_soak
 
 AGREES = 0.03
 FRAMEWORKS = [
     "python",
     pytest.param("torch", marks=needs("torch")),
-    pytest.param("tensorflow", marks=needs("tensorflow")),
+    pytest.param("tensorflow", marks=[needs("tensorflow"), in_soak]),
 ]
 
 
@@ -45,7 +46,7 @@ def test_each_region_agrees_with_the_clock_of_the_job(framework: str, tmp_path: 
 
 @pytest.mark.parametrize(
     "framework",
-    ["python", pytest.param("torch", marks=needs("torch")), pytest.param("tensorflow", marks=[needs("tensorflow"), in_soak])],
+    ["python", pytest.param("torch", marks=[needs("torch"), in_soak]), pytest.param("tensorflow", marks=[needs("tensorflow"), in_soak])],
 )  # fmt: skip
 def test_one_region_alone_agrees_with_the_clock_of_the_job(framework: str, tmp_path: Path) -> None:
     def attempt(number: int) -> None:

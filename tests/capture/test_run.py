@@ -15,9 +15,10 @@ import pytest
 from stepscope.capture.command.outcome import outcome
 from stepscope.capture.command.run import WrongUsage, command_of, keep_of, steps_of
 from stepscope.capture.launch.environment import Plan, environment, plan_of, read_notes, write_note
-from tests.capture.running import JOBS, PATIENCE_SECONDS, ROOT, in_soak, needs, sidecars, traces
+from tests.capture.running import JOBS, PATIENCE_SECONDS, ROOT, needs, sidecars, traces
 from tests.capture.running import environment as job_environment
 from tests.patience import measured
+from tests.sample import in_soak
 
 LOOPS = JOBS / "loops.py"
 
@@ -316,7 +317,9 @@ def test_accelerate(tmp_path: Path) -> None:
 
 
 @needs("keras", "jax")
-@pytest.mark.parametrize("backend", ["tensorflow", "jax", pytest.param("torch", marks=in_soak)])
+@pytest.mark.parametrize(
+    "backend", ["jax", *(pytest.param(name, marks=in_soak) for name in ("tensorflow", "torch"))]
+)
 def test_keras(tmp_path: Path, backend: str) -> None:
     pytest.importorskip(backend)
     words = ("--steps", "4:6", "-o", "out", "--", sys.executable, LOOPS, "keras", 12)

@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 
 import stepscope
-from tests.capture.running import JOBS, PATIENCE_SECONDS, SOAK, environment
+from tests.capture.running import JOBS, PATIENCE_SECONDS, environment
+from tests.sample import SOAKS
 from tests.tensorboard import conftest as boards
 from tests.tensorboard.conftest import Board, Start
 
@@ -26,7 +27,7 @@ AGREES = 0.05
 PYTHON = os.environ.get("STEPSCOPE_TF_AGENTS", "")
 JOB = JOBS / "tf_agents_dqn.py"
 pytestmark = pytest.mark.skipif(
-    not (SOAK and PYTHON), reason="only in make soak, with STEPSCOPE_TF_AGENTS=python"
+    not (SOAKS and PYTHON), reason="only in make soak, with STEPSCOPE_TF_AGENTS=python"
 )
 
 

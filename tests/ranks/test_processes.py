@@ -15,8 +15,9 @@ import pytest
 
 import stepscope
 from stepscope.reports.model.report import Report
-from tests.capture.running import PATIENCE_SECONDS, in_soak, needs, start
+from tests.capture.running import PATIENCE_SECONDS, needs, start
 from tests.patience import measured
+from tests.sample import in_soak
 
 JOBS = Path(__file__).parent / "jobs"
 LATE = 1

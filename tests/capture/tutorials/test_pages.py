@@ -1,4 +1,4 @@
-"""The tutorials show the scripts that are there, and two of them run here; `make docs-test` runs all."""
+"""The tutorials show the scripts that are there, and one of them runs here; `make docs-test` runs all."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 from docs.make_tutorials import PAGES, ROOT, blocks, run_page
 from tests.capture.running import needs
+from tests.sample import in_soak
 
 SCRIPTS = ROOT / "examples" / "tutorials"
 TUTORIALS = sorted(page for page in PAGES.glob("*.md") if page.stem != "index")
@@ -38,7 +39,8 @@ def test_a_page_records_reads_and_compares(page: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param("pytorch", marks=needs("torch")), pytest.param("jax", marks=needs("jax"))]
+    "name",
+    [pytest.param("pytorch", marks=needs("torch")), pytest.param("jax", marks=[needs("jax"), in_soak])],
 )
 def test_the_page_runs(name: str) -> None:
     assert list(run_page(PAGES / f"{name}.md"))

@@ -24,6 +24,7 @@ from tests.profiles.sql.attempts import (
     table_functions,
     trap,
 )
+from tests.sample import SOAKS
 
 pytestmark = pytest.mark.thorough
 
@@ -116,6 +117,8 @@ def test_nothing_of_the_environment_gets_in(monkeypatch: pytest.MonkeyPatch, tmp
         other.close()
 
 
+# Each may end a process that another query has to start again.
+RANDOM = 5_000 if SOAKS else 4
 WORDS = st.sampled_from(
     [
         "SELECT", "FROM", "events", "links", "WITH", "t", "AS", "(", ")", ",", "JOIN", "ON", "read_text", '"read_text"',
@@ -125,7 +128,9 @@ WORDS = st.sampled_from(
 )  # fmt: skip
 
 
-@hypothesis_settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@hypothesis_settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=RANDOM
+)
 @given(words=st.lists(WORDS, max_size=25), spaced=st.booleans())
 def test_random_queries_read_no_file(asking: Asking, words: list[str], spaced: bool, tmp_path: Path) -> None:
     secret = tmp_path / "secret.csv"
