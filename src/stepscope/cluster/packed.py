@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 from zlib import compress, decompress
 
-from distributed.protocol.serialize import deserialize_bytes, serialize_bytes
-
 
 @dataclass(frozen=True)
 class Packed:
@@ -22,11 +20,15 @@ class Packed:
 
 def pack(value: Any) -> Packed:
     """Fast rather than smallest: level 1 takes less time than writing did."""
+    from distributed.protocol.serialize import serialize_bytes  # which cannot be imported on every system
+
     return Packed(compress(serialize_bytes(value), 1))
 
 
 def open_packed(value: Packed) -> Any:
     """What was packed."""
+    from distributed.protocol.serialize import deserialize_bytes
+
     return deserialize_bytes(decompress(value.held))
 
 
