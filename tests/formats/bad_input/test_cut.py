@@ -21,6 +21,7 @@ from stepscope.problems.catalogue import CATALOGUE
 from tests.builders.damage import document
 from tests.builders.documents import codes
 from tests.formats.ways import SOAKS, Way, examples
+from tests.sample import pairs
 
 pytestmark = pytest.mark.thorough
 
@@ -106,8 +107,7 @@ def test_a_real_profile_cut_anywhere(
 
 
 @pytest.mark.skipif(not native.COMPILED, reason="pieces are scanned side by side only where that is fast")
-@pytest.mark.parametrize("share", [0.1, 0.5, 0.77, 1])
-@pytest.mark.parametrize("piece", [1 << 10, 1 << 12, 1 << 14])
+@pytest.mark.parametrize(("share", "piece"), pairs([0.1, 0.5, 0.77, 1], [1 << 10, 1 << 12, 1 << 14]))
 def test_pieces_join_without_a_seam(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece: int, share: float
 ) -> None:
