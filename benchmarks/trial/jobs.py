@@ -18,7 +18,8 @@ from typing import Any
 from benchmarks.diagnosis.job import Job, Step
 
 SETS = {"tuned": "{}_jobs", "heldout": "heldout_{}"}
-FRAMEWORKS = ("torch", "jax")
+FRAMEWORKS = ("torch", "jax", "tensorflow")
+SET_FRAMEWORKS = ("torch", "jax")
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ def _framework_of(path: Path) -> str:
 def list_set(chosen: str, only: str = "") -> list[Spec]:
     """The jobs of a set. Their modules import frameworks, and one that is not installed costs its jobs."""
     found = []
-    for framework in FRAMEWORKS:
+    for framework in SET_FRAMEWORKS:
         command = [sys.executable, "-m", "benchmarks.trial.jobs", chosen, framework]
         child = subprocess.run(command, capture_output=True, text=True, check=False)
         if child.returncode:

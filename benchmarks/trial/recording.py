@@ -70,3 +70,17 @@ def record_jax(step: Step, finish: Finish, numbers: Iterator[int], folder: Path)
         finish()
         jax.profiler.stop_trace()
         shutil.move(next(Path(temporary).rglob("*.xplane.pb")), folder / "job.xplane.pb")
+
+
+def record_tensorflow(step: Step, finish: Finish, numbers: Iterator[int], folder: Path) -> None:
+    """TensorFlow's profiler as its guide has it, with a Trace around each step."""
+    import tensorflow as tf
+
+    with tempfile.TemporaryDirectory() as temporary:
+        tf.profiler.experimental.start(temporary)
+        for number in range(ACTIVE):
+            with tf.profiler.experimental.Trace("train", step_num=number, _r=1):
+                step(next(numbers))
+        finish()
+        tf.profiler.experimental.stop()
+        shutil.move(next(Path(temporary).rglob("*.xplane.pb")), folder / "job.xplane.pb")

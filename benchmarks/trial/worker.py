@@ -65,15 +65,16 @@ class Worker:
 
     def record_framework(self, folder: str) -> None:
         """By the framework's profiler alone."""
-        record = recording.record_torch if self.job.framework == "torch" else recording.record_jax
+        record = {
+            "torch": recording.record_torch,
+            "jax": recording.record_jax,
+            "tensorflow": recording.record_tensorflow,
+        }[self.job.framework]
         record(self.step, self.finish, self.numbers, Path(folder))
 
     def finish(self) -> None:
         """Wait for the device."""
-        if self.job.framework == "torch":
-            _finish_torch()
-        else:
-            _finish_jax()
+        _FINISH[self.job.framework]()
 
 
 def _finish_torch() -> None:
@@ -94,12 +95,28 @@ def _finish_jax() -> None:
         (jax.device_put(0.0) + 0).block_until_ready()
 
 
+def _finish_tensorflow() -> None:
+    """Ops of a device run in order; eager ops of the CPU have ended when they return."""
+    import tensorflow as tf
+
+    if tf.config.list_physical_devices("GPU"):
+        tf.constant(0.0).numpy()
+
+
+_FINISH = {"torch": _finish_torch, "jax": _finish_jax, "tensorflow": _finish_tensorflow}
+
+
 def _versions(framework: str) -> dict[str, str]:
     if framework == "torch":
         import torch
 
         device = torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
         return {"torch": torch.__version__, "device": device}
+    if framework == "tensorflow":
+        import tensorflow as tf
+
+        devices = tf.config.list_physical_devices("GPU")
+        return {"tensorflow": tf.__version__, "device": devices[0].name if devices else "cpu"}
     import jax
 
     return {"jax": jax.__version__, "device": jax.devices()[0].device_kind}

@@ -47,6 +47,22 @@ def build(fixed):
 
     return step
 """
+TENSORFLOW = """
+import tensorflow as tf
+
+def build(fixed):
+    weights = tf.Variable(tf.ones((8, 8)))
+
+    @tf.function
+    def update():
+        weights.assign(weights @ weights / 8)
+
+    def step(i):
+        update()
+        time.sleep(0.001 if fixed else 0.02)
+
+    return step
+"""
 # A framework that is not named plainly is not imported ahead, nor is it needed by a job that never runs.
 UNNAMED = "import os, time\nFRAMEWORK = str('torch')\n"
 BROKEN = {
@@ -81,6 +97,7 @@ def record(jobs: Path, out: Path, *more: str) -> tuple[dict[str, dict[str, Any]]
     [
         pytest.param("torch", TORCH, "job.pt.trace.json", marks=needs("torch")),
         pytest.param("jax", JAX, "job.xplane.pb", marks=[needs("jax"), in_soak]),
+        pytest.param("tensorflow", TENSORFLOW, "job.xplane.pb", marks=[needs("tensorflow"), in_soak]),
     ],
 )
 def test_a_job_and_a_healthy_one(framework: str, body: str, file: str, tmp_path: Path) -> None:
