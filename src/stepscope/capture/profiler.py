@@ -37,7 +37,7 @@ from stepscope.capture.window import Window
 class Profiler:
     """Records windows of steps into a folder.
 
-    Without a schedule recording begins with start() and lasts until stop(), but at most 20 steps. With `regions`, only what
+    Without a schedule, recording begins with start() and ends with stop(), after at most 20 steps. With `regions`, only what
     runs inside `region(name)` is recorded: all regions, or those named.
     """
 
@@ -106,7 +106,7 @@ class Profiler:
     # ---- what the loop calls
 
     def step(self) -> None:
-        """The step is over; the next one begins."""
+        """End the current step and begin the next."""
         if not self._is_running:
             return
         self._recent.append(perf_counter_ns())
@@ -116,7 +116,7 @@ class Profiler:
 
     @guarded_method
     def start(self) -> None:
-        """Begin: at once, or as the schedule says."""
+        """Start recording: at once, or according to the schedule."""
         if not self._may_start():
             return
         self._is_running = True
@@ -136,7 +136,7 @@ class Profiler:
 
     @guarded_method
     def warmup(self) -> None:
-        """Get the collectors ready now, so that start() finds them so."""
+        """Prepare the collectors now, so that start() does not have to."""
         if not self._is_running and self._window is None and self._warm is None:
             self._warm = Window(self._settings, 0, self._troubles)
             self._warm.warm_up()
@@ -181,12 +181,12 @@ class Profiler:
 
     @property
     def files(self) -> list[Path]:
-        """The traces that were written so far."""
+        """The traces written so far."""
         return [each.trace for each in self._published if each.trace is not None]
 
     @property
     def problems(self) -> list[dict[str, Any]]:
-        """What went wrong, as the sidecar has it."""
+        """What went wrong, as recorded in the sidecar."""
         return self._troubles.rows()
 
     @property
@@ -195,7 +195,7 @@ class Profiler:
         return dict(self._phases)
 
     def summary(self) -> str:
-        """The phases of the last window, longest first, one a line."""
+        """The phases of the last window, longest first, one per line."""
         rows = sorted(self._phases.items(), key=lambda item: -item[1]["total_ns"])
         lines = [
             f"{name:<32} {row['calls']:>7} calls {row['total_ns'] / 1e6:>12.3f} ms"
@@ -205,7 +205,7 @@ class Profiler:
         return "\n".join(lines)
 
     def report(self, **options: Any) -> Any:
-        """The report of what was recorded last. None, with a warning, where there is nothing to report."""
+        """The report on the last recording. None, with a warning, if there is nothing to report."""
         self.stop()
         if not self.files:
             self._troubles.add(trouble("nothing-recorded"))
@@ -287,12 +287,12 @@ class Profiler:
 
     @property
     def is_recording(self) -> bool:
-        """Whether a window is open or about to."""
+        """Whether a window is open or about to open."""
         return self._phase != "off" or self._light.is_open
 
     @property
     def number(self) -> int:
-        """The steps that have ended since start()."""
+        """The number of steps completed since start()."""
         return self._number
 
     @guarded_method

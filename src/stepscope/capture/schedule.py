@@ -54,7 +54,7 @@ class Schedule:
 
 
 def schedule(*, skip: int = 0, warmup: int = 0, active: int = 5, repeat: int = 1) -> Schedule:
-    """Skip a number of steps, warm up, record; repeat that, with `repeat=0` until the end."""
+    """Skip some steps, warm up, record, and repeat; `repeat=0` repeats until the job ends."""
     if min(skip, warmup, repeat) < 0 or active < 1:
         raise ValueError("a schedule needs skip, warmup and repeat of 0 or more, and active of 1 or more")
     return Schedule(skip, warmup, active, repeat)

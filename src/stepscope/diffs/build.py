@@ -50,7 +50,7 @@ def diff(
     rank: int | Collection[int] | None = None,
     limit: int = DIFF_ROWS,
 ) -> Diff:
-    """B against A, per step and rank. Each may be a list of recordings of the same job, which then show its noise.
+    """Compare B with A, per step and rank. Each may be a list of recordings of the same job, which then show its noise.
 
     `step`, `step_name` and `rank` as in `report`; lists of rows have `limit` of them, 0 for all.
     """

@@ -51,7 +51,7 @@ ENTRIES = (
         "nothing-pending",
         "warning",
         "No collective is pending",
-        "The dumps were written before the job hung or after it ended, the ranks hang outside of collectives, or in sends and receives of gloo, "
+        "The dumps were written before the job hung or after it ended, the ranks hang outside collectives, or in sends and receives of gloo, "
         "which its recorder leaves out.",
         "Dump while the job hangs; `stepscope capture --stacks all` shows where its ranks are.",
     ),
@@ -72,8 +72,8 @@ ENTRIES = (
     Entry(
         "mixed-dumps",
         "warning",
-        "The dumps are not of the same moment",
-        "They are of several hangs or restarts: the time at which some end is before the time at which others begin.",
-        "Remove the older files, or dump into a folder of its own for each run (TORCH_FR_DUMP_TEMP_FILE).",
+        "The dumps are from different times",
+        "They come from several hangs or restarts: some end before others begin.",
+        "Remove the older files, or use a separate dump folder for each run (TORCH_FR_DUMP_TEMP_FILE).",
     ),
 )

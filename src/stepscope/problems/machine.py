@@ -16,7 +16,7 @@ ENTRIES = (
         "framework-broken",
         "error",
         "A framework is listed as installed, but its files are missing",
-        "An uninstall or upgrade was interrupted, or two packages that bring the same module (tensorflow and tensorflow-cpu) were installed and "
+        "An uninstall or upgrade was interrupted, or two packages that provide the same module (tensorflow and tensorflow-cpu) were installed and "
         "one of them removed, which deletes the other's files.",
         "{python} -m pip install --force-reinstall --no-deps {package}",
         example={"package": "PACKAGE"},
@@ -24,7 +24,7 @@ ENTRIES = (
     Entry(
         "duplicate-tensorflow",
         "error",
-        "Several packages bring TensorFlow",
+        "Several packages provide TensorFlow",
         "They overwrite each other's files; which one is imported depends on the order of installation.",
         "{python} -m pip uninstall -y {packages} && {python} -m pip install tensorflow",
         example={"packages": "tensorflow tensorflow-cpu"},

@@ -15,7 +15,7 @@ ENTRIES = (
             "chosen": Case(fix="Load the folder that holds the files of all ranks.", severity="info"),
             "here": Case(
                 fix="The files of the missing ranks that are here do not overlap with these in time. "
-                "If they are of one window, correct the clocks of their hosts; else record all ranks in the same steps."
+                "If they belong to one window, correct the clocks of their hosts; otherwise record the same steps on all ranks."
             ),
         },
     ),

@@ -27,16 +27,16 @@ ENTRIES = (
         "error",
         "Work was launched on a device, but none of it was recorded",
         "CUPTI delivered nothing: another profiler uses it (only one can at a time), permissions are missing, its library is missing or "
-        "belongs to another CUDA version, or the window had no warm-up. The profile looks complete, but has no device time. In a file that "
-        "is cut off, the device's work comes last, and is gone first.",
+        "belongs to another CUDA version, or the window had no warm-up. The profile looks complete, but has no device time. In a "
+        "truncated file, device work is lost first, because it is written last.",
         _DOCTOR,
         {
             "cut": Case(
-                "The recording was cut off before all work of the device was written",
+                "The recording was cut off before all device work was written",
                 "Copy the file again from where it was recorded, or record again: no speed-up is promised from this one.",
             ),
             "unknown": Case(
-                "The recording was cut off before any work of a device could be in it",
+                "The recording was cut off before any device work could be written",
                 "Copy the file again from where it was recorded, or record again: no speed-up is promised from this one.",
                 severity="warning",
             ),
@@ -76,8 +76,8 @@ ENTRIES = (
         "light-window-unused",
         "info",
         "The light window is not used",
-        "A few steps were recorded lightly before the window, for the host's time without the profiler. They differ too much from the steps of "
-        "the window, or their file cannot be read: promises then rest on the full window, whose host time is too long.",
+        "A few steps were recorded with low overhead before the window, to measure host time without the profiler. They differ too much from the steps of "
+        "the window, or their file cannot be read: promises then use the full window, which overstates host time.",
         "Record steps that do the same work: skip more of the first ones, and leave out those that evaluate or save.",
     ),
     Entry(

@@ -37,7 +37,7 @@ ENTRIES = (
             "tensorflow": Case(fix=_TF),
             "jax": Case(fix=_JAX),
             "summary": Case(
-                fix="Call tf.summary.trace_export(name, step, profiler_outdir=logdir) after the call that is to be traced."
+                fix="Call tf.summary.trace_export(name, step, profiler_outdir=logdir) after the traced call."
             ),
             "cuda": Case(fix="Call torch.cuda.profiler.stop()."),
         },

@@ -48,7 +48,7 @@ ENTRIES = (
     Entry(
         "duplicate-tensorboard",
         "error",
-        "Several packages bring TensorBoard",
+        "Several packages provide TensorBoard",
         "tensorboard and tb-nightly overwrite each other's files. TensorBoard detects it and exits: `Found more than one`.",
         "{python} -m pip uninstall -y {packages} && {python} -m pip install tensorboard",
         example={"packages": "tensorboard tb-nightly"},

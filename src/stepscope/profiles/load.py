@@ -43,10 +43,10 @@ def load(
     rank: int | Collection[int] | None = None,
     run: str | None = None,
 ) -> Profile:
-    """The profile at `path`: a file, a folder, a pattern or a URL that fsspec knows, or a list of those.
+    """Load the profile at `path`: a file, a folder, a pattern or a URL that fsspec supports, or a list of those.
 
-    A folder with several runs gives the newest one, or the one named `run`; `Profile.other_runs` lists the rest.
-    `rank` chooses some of the ranks. With `cache`, tables are kept so that the next open takes no time.
+    From a folder with several runs, load the newest, or the one named `run`; `Profile.other_runs` lists the rest.
+    `rank` selects ranks. With `cache`, tables are cached, so that the profile opens instantly the next time.
     """
     wanted = _Wanted(cache, progress, rank)
     catalog = scan(path)

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 class Profile:
-    """What one run recorded. Its tables are attributes: `events`, `ops`, `kernels` and the others of the schema.
+    """The recording of one run. Its tables are attributes: `events`, `ops`, `kernels` and the others of the schema.
 
-    With several ranks each table begins with a column `rank`; with one it is exactly the trace's table. The table
+    With several ranks, each table begins with a column `rank`; with one rank, it is exactly the trace's table. The table
     `traces` is `table("traces")`, since `traces` is the list of them.
     """
 
@@ -71,7 +71,7 @@ class Profile:
         return self.traces[self.ranks.index(rank)]
 
     def to_pandas(self, name: str = "events") -> pandas.DataFrame:
-        """A table as a pandas frame, where pandas is installed."""
+        """A table as a pandas frame, if pandas is installed."""
         lacking = [package for package in ("pandas", "pyarrow") if find_spec(package) is None]
         if lacking:
             what = f"A pandas frame needs {' and '.join(lacking)}, which is not installed."

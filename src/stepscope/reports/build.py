@@ -68,11 +68,11 @@ def report(
     ops_by: Sequence[str] = (),
     brief: bool = False,
 ) -> Report:
-    """The report of a profile, or of the profile at a path or a list of paths.
+    """The report on a profile, or on the profile at a path or a list of paths.
 
     `step` chooses steps (`"7"`, or `"3:8"` with both ends), `step_name` the annotation that marks them, `rank` some of
     the ranks and `sections` some of the sections; long lists have at most `limit` rows, 0 for all. `ops_by` splits
-    ops further: by scope, shapes, placement or stack. `brief`: only what the report on one screen is made of.
+    ops further: by scope, shapes, placement or stack. `brief`: only what the one-screen report needs.
     """
     options = Options(
         step_name, parse_steps(step) if step is not None else None, limit, tuple(ops_by), whole, brief=brief

@@ -23,7 +23,7 @@ class Report(model.Report, kw_only=True):
         return figure(self, name)
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
-        """Write the report as what the name says: .html, .json, .md, or text."""
+        """Write the report in the format of the file name: .html, .json, .md, or text."""
         from stepscope.reports.render.write import save
 
         save(self, Path(path), force=force)

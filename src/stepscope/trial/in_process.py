@@ -38,7 +38,7 @@ def try_(
     warmup: int = 3,
     least_s: float = 0.2,
 ) -> Compared:
-    """Time `step()` against each changed step, in turns: `stepscope.try_(step, {"compiled": torch.compile(step)})`.
+    """Time `step()` against each changed step, alternately: `stepscope.try_(step, {"compiled": torch.compile(step)})`.
 
     A run is `steps` calls and at least `least_s` seconds, between waits for the device.
     """

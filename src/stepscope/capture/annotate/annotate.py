@@ -57,7 +57,7 @@ def is_compiling() -> bool:
 
 @as_it_is
 def annotate(name: str) -> Named:
-    """A name for what happens inside: `with annotate("forward"): …`, or `@annotate("forward")` on a function.
+    """Name what happens inside: `with annotate("forward"): …`, or `@annotate("forward")` on a function.
 
     PyTorch sees a `record_function`, TensorFlow a `Trace` and a name scope, JAX a `TraceAnnotation` and a `named_scope`.
     """
@@ -229,7 +229,7 @@ def tell_once(text: str) -> None:
 
 @as_it_is
 def step() -> None:
-    """The step is over: the same as `step()` of the Profiler that is running, for code that has no hold of it."""
+    """End the current step, like `step()` of the running Profiler, for code without access to it."""
     if is_compiling():
         return
     if active.profiler is not None:

@@ -40,7 +40,7 @@ _listener: Listener | None = None
 
 
 def listen() -> str | None:
-    """Open the socket, once; its address. Steps are found as `stepscope run` finds them. None, with a warning, if it fails."""
+    """Open the socket, once, and return its address. Steps are detected as by `stepscope run`. None, with a warning, if it fails."""
     global _listener
     if _listener is None:
         _listener = Listener()

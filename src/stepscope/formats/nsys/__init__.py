@@ -37,6 +37,6 @@ FORMAT = Format(
     read=_read,
     suffixes=(".sqlite",),
     written_by="Nsight Systems, `nsys export --type sqlite`; see [Nsight Systems](formats/nsys.md)",
-    versions="schema 3.x; tables and columns are probed, so older ones are read as far as they go",
+    versions="schema 3.x; tables and columns are probed, so older schemas are read as far as possible",
     verified="counts and sums of every table equal plain SQL over the file (schema 3.25, 2 × H100)",
 )

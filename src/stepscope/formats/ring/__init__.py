@@ -31,5 +31,5 @@ FORMAT = Format(
     turn=10,
     written_by="stepscope's own capture, for a process that was killed (`*.stepscope.ring`)",
     versions="1, described in [the ring](capture/ring.md)",
-    verified="what goes in comes out; torn, cut, full and absurd ones",
+    verified="round trips; torn, truncated, full and implausible files",
 )

@@ -176,8 +176,8 @@ STAGES_RULE: Rule[Job] = Rule(
     title="A stage of the pipeline computes longer than the others",
     turn=171,
     page="collectives",
-    owns="waits of other stages for the slowest",
-    change="every stage computes as long as the mean of all",
+    owns="waits of other stages for the slowest one",
+    change="every stage takes the mean compute time of all stages",
     fix={
         ANY: "Move layers from stage {stage} to the others; an embedding or a loss counts as layers of its own."
     },
@@ -188,7 +188,7 @@ LINK_RULE: Rule[Job] = Rule(
     title="Links of some ranks are slower than others",
     turn=172,
     page="collectives",
-    owns="transfers that take longer than equal ones of other groups",
+    owns="transfers that take longer than equal transfers of other groups",
     change="they take as long as those of the other groups",
     fix={
         ANY: "Test the links of {ranks} with nccl-tests: their network cards, cables and switch ports, PCIe width and NVLink state (nvidia-smi nvlink -s), and NCCL_IB_HCA."
@@ -201,7 +201,7 @@ EXPERTS_RULE: Rule[Job] = Rule(
     turn=173,
     page="collectives",
     owns="waits for ranks whose experts compute longer",
-    change="the experts of a group compute equally long",
+    change="the experts of a group take the same compute time",
     fix={
         ANY: "Balance the router: an auxiliary loss or bias, a capacity factor, or experts placed by how many tokens they get."
     },
@@ -212,8 +212,8 @@ JITTER_RULE: Rule[Job] = Rule(
     title="Ranks vary from step to step, and the slowest one sets the pace",
     turn=174,
     page="collectives",
-    owns="waits for ranks that take longer than they usually do",
-    change="every rank takes what its role usually takes",
+    owns="waits for ranks that take longer than usual",
+    change="every rank takes the usual time of its role",
     fix={
         ANY: "Look for what interrupts ranks now and then: other processes, garbage collection at different times, power limits, uneven batches."
     },
@@ -224,7 +224,7 @@ BUBBLE: Rule[Job] = Rule(
     title="The schedule of the pipeline leaves ranks idle",
     turn=176,
     page="collectives",
-    owns="idle time of stages that have nothing to do yet, or no more",
+    owns="idle time of stages that have no work yet, or no work left",
     change="twice as many micro-batches; at best, no bubble",
     fix={ANY: "Use more and smaller micro-batches, an interleaved or zero-bubble schedule, or fewer stages."},
     find=_find_bubble,

@@ -10,8 +10,9 @@ from stepscope.reports.ranks.rules import all_rules
 
 HEADING = "## Codes"
 _INTRODUCTION = (
-    "In the order in which they claim time: each owns what is left by those above it. This table is generated from the rules\n"
-    "(`analysis/findings/rules`): `python -m stepscope.reports.ranks.rules_page docs/report/findings.md`."
+    "Rules claim time in this order: each finding owns what those above it leave. *At best* marks what only the high end of the promise\n"
+    "assumes, *at worst* what the low end assumes. This table is generated from the rules (`analysis/findings/rules`):\n"
+    "`python -m stepscope.reports.ranks.rules_page docs/report/findings.md`."
 )
 
 

@@ -121,8 +121,8 @@ RULE: Rule[Case] = Rule(
     title="Ops run on the host while the device waits",
     turn=90,
     page="ops",
-    owns="long ops that launch nothing while the device idles; a round trip in which the host computes longer than it copies",
-    change="they take no time, and the host does not wait for their inputs; at most the copies around them go, too",
+    owns="long ops that launch nothing while the device is idle; a round trip in which the host computes longer than it copies",
+    change="they take no time, and the host does not wait for their inputs; at best, the copies around them disappear as well",
     fix={
         "pytorch": "Run this op on the device: keep its inputs there (no .cpu()), or replace it with an op that has a device version.",
         ANY: "Run this op on the device, or replace it with one that can.",

@@ -37,7 +37,7 @@ RULE: Rule[Case] = Rule(
     turn=170,
     page="collectives",
     owns="`collective`, `host_collective`",
-    change="half of it to all of it is hidden",
+    change="half to all of it is hidden",
     fix={
         "pytorch": "Overlap communication with the backward pass (DDP does unless buckets are too large: try bucket_cap_mb=10, its default is 25; FSDP: forward_prefetch, backward_prefetch), accumulate gradients, or compress them.",
         ANY: "Overlap communication with computation, or communicate less often.",

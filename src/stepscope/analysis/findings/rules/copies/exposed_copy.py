@@ -81,8 +81,8 @@ RULE: Rule[Case] = Rule(
     title_without_device="The step waits for copies",
     turn=160,
     page="device",
-    owns="`copy` between host and device, waits for such copies, and the staging of host arrays; on a TPU, all that programs wait for",
-    change="copies run beside the rest, from pinned memory, and are staged in the background; at most, host arrays that are sent again and again stay on the device; surely so where a step sends more arrays than a batch has",
+    owns="`copy` between host and device, waits for such copies, and the staging of host arrays; on a TPU, all copies that programs wait for",
+    change="copies overlap with other work, from pinned memory, and are staged in the background; at best, host arrays that are sent repeatedly stay on the device; even at worst if a step sends more arrays than a batch has",
     fix={
         "pytorch": "Copy while the device computes: pin_memory=True in the DataLoader, .to(device, non_blocking=True), and fetch the next batch on a side stream.",
         "jax": "Send arrays once: params = jax.device_put(params) before the loop instead of NumPy arrays in every call; hand the next batch over with jax.device_put while the device computes.",

@@ -52,7 +52,7 @@ RULE: Rule[Case] = Rule(
     turn=155,
     page="device",
     owns="`copy` between device and host that a compiled program waits for",
-    change="at least as much of it as there is computation is hidden; at most the arrays stay on the device",
+    change="at worst, as much of it is hidden as there is computation; at best, the arrays stay on the device",
     fix={
         "jax": "Keep the arrays on the device (memory_kind='device') as far as memory allows: offload only what is large and used once a step, in few large arrays, and start each copy a layer ahead so that computation hides it.",
         ANY: "Keep the arrays on the device as far as memory allows, and start copies early enough for computation to hide them.",

@@ -31,7 +31,7 @@ RULE: Rule[Case] = Rule(
     turn=152,
     page="input",
     owns="`copy` of infeed instructions",
-    change="the batch is there when the program asks for it",
+    change="the batch is ready when the program needs it",
     fix={
         "tensorflow": "Make the next batch while the device computes: dataset.prefetch(tf.data.AUTOTUNE), parallel map and interleave, and fewer bytes a batch (uint8 images, bfloat16).",
         ANY: "Make the next batch while the device computes: prefetch in other threads or processes, and send fewer bytes a batch.",

@@ -56,8 +56,8 @@ RULE: Rule[Case] = Rule(
     title="The step runs op by op instead of compiled",
     turn=140,
     page="ops",
-    owns="`dispatch`, and `python` of the framework itself, where JAX or TensorFlow run a step as 20 or more programs or ops",
-    change="as `launch-bound`, and kernels other than products are fused (25 to 35 % left)",
+    owns="`dispatch`, and the framework's own `python`, if JAX or TensorFlow runs a step as 20 or more programs or ops",
+    change="as `launch-bound`, and kernels other than products are fused (25 to 35 % remain)",
     fix={
         "tensorflow": "Wrap the whole training step in @tf.function (jit_compile=True also fuses its ops).",
         ANY: "Put the whole training step, gradients and update included, under one jax.jit.",

@@ -47,8 +47,8 @@ RULE: Rule[Case] = Rule(
     title="The device waits for files",
     title_without_device="The step waits for files",
     turn=105,
-    owns="`io`, with the copies and waits of the same calls, unless it happened in one step only",
-    change="files take no time; at most, nor do the copies and waits of the calls that write them",
+    owns="`io`, with the copies and waits of the same calls, unless it occurred in one step only",
+    change="files take no time; at best, nor do the copies and waits of the calls that write them",
     fix={
         "pytorch": "Write less often, and in the background: torch.save every few thousand steps, torch.distributed.checkpoint.async_save, or a copy of the state that another thread writes; log every 100 steps. Read ahead, in the workers of a DataLoader.",
         "jax": "Write less often, and in the background: an asynchronous checkpointer (Orbax), and logs every 100 steps. Read the next batch while the device computes.",

@@ -57,8 +57,8 @@ RULE: Rule[Case] = Rule(
     title="Compiled functions break into several programs",
     turn=97,
     page="ops",
-    owns="`dispatch`, `sync` and `python` inside functions of torch.compile in which one compiled region continues another; below 5 % of the step it is advice",
-    change="nothing waits inside the functions and no Python runs between their programs; at most, one launch does for several",
+    owns="`dispatch`, `sync` and `python` inside functions of torch.compile in which one compiled region continues another; advice below 5 % of the step",
+    change="nothing waits inside the functions and no Python runs between their programs; at best, one launch replaces several",
     fix={
         ANY: "Let one program hold the function: take print, logging, .item(), .cpu() and data-dependent branches out of it (TORCH_LOGS=graph_breaks names each with its reason; torch.compile(…, fullgraph=True) refuses them).",
     },

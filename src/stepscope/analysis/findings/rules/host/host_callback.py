@@ -78,7 +78,7 @@ RULE: Rule[Case] = Rule(
     title="The program waits for Python callbacks",
     turn=75,
     owns="callbacks from compiled programs into Python (`debug`, `pure` and `io_callback` of JAX, `py_function` of TensorFlow), with their copies and waits",
-    change="they take no time, nor do the copies and waits for them, nor the Python that JAX needs to call a program with effects",
+    change="they take no time, nor do their copies and waits, nor the Python that JAX needs to call a program with effects",
     fix={
         "jax": "Compute this in the program and return its result: jnp instead of NumPy, statistics as auxiliary outputs that are read every 100 steps.",
         "tensorflow": "Replace tf.py_function and tf.numpy_function by TensorFlow ops; return values and read them every 100 steps.",

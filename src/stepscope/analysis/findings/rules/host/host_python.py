@@ -132,8 +132,8 @@ RULE: Rule[Case] = Rule(
     title="The device waits for Python code",
     turn=110,
     title_without_device="One function takes most of the step",
-    owns="`python`; without a device, the function or op that takes half of the step or more",
-    change="your code between launches takes no time; where one function takes most of it, that alone goes surely. At most, nor do the ops, copies and waits of the functions that take most of it. Where the unprofiled step is unknown, it is advice below 1.3 times on the fastest host, which the profiler may have slowed down. Without a device nothing, so that only the bound is given",
+    owns="`python`; without a device, the function or op that takes at least half of the step",
+    change="your code between launches takes no time; if one function takes most of it, only that function at worst. At best, the ops, copies and waits of the functions that take most of it disappear too. If the unprofiled step is unknown, the finding is advice below a speed-up of 1.3 on the fastest host, because the profiler may have slowed it down. Without a device there is no replay, only an upper bound",
     fix={
         ANY: "Move this code out of the step, vectorise it, or run it in the background.",
     },

@@ -35,8 +35,8 @@ RULE: Rule[Case] = Rule(
     title_without_device="Nothing runs, and the profile does not say why",
     turn=220,
     class_="advice",  # what it is must be known before anyone can promise that it goes away
-    owns="`unexplained`; nothing of a truncated or damaged file, nor of one that has nothing but steps",
-    change="nothing: time without a name promises nothing",
+    owns="`unexplained`; not in a truncated or damaged file, nor in one that contains only steps",
+    change="nothing: time without a known cause promises nothing",
     fix={
         "pytorch": "Record with with_stack=True, or put record_function around the code between ops, so that this time gets a name.",
         ANY: "Annotate the code between operations, so that this time gets a name.",

@@ -153,8 +153,8 @@ RULE: Rule[Case] = Rule(
     title_without_device="The step waits for data",
     turn=70,
     page="input",
-    owns="`input`; what steps in which workers are started again take beyond the usual",
-    change="a loader without workers gets six, one with some as many as there are cores; what they cannot make in time is waited for. At most, no batch is waited for, and batches are sent while the device computes. A function of the job that makes batches takes no time, with what joins the samples; a quarter of the bytes is sent where ops read bytes; else so at most, from pinned memory. Where workers start again for each epoch, steps are as long as those between; at most the wait for the first batch of an epoch stays",
+    owns="`input`; in steps that restart loader workers, the time beyond the usual",
+    change="a loader without workers gets six, one with workers as many as there are cores; the loop waits only for what they cannot produce in time. At best, it waits for no batch, and batches are transferred while the device computes. A function of the job that makes batches takes no time, nor does collating the samples; where ops read bytes, a quarter of the bytes is transferred; otherwise only at best, from pinned memory. Where workers restart in each epoch, steps take as long as those in between; at worst, the wait for the first batch of an epoch remains",
     fix={
         "pytorch": "Load in worker processes: DataLoader(num_workers=8, pin_memory=True, persistent_workers=True, prefetch_factor=4). If workers are on already, move the slow stage to the GPU, or store data that is already decoded.",
         "tensorflow": "End the pipeline with .prefetch(tf.data.AUTOTUNE), use .map(…, num_parallel_calls=tf.data.AUTOTUNE), and .cache() what fits into memory.",

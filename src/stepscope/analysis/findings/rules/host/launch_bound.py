@@ -219,7 +219,7 @@ RULE: Rule[Case] = Rule(
     turn=150,
     page="device",
     owns="`dispatch`",
-    change="half of the launching goes, as where two passes become one; at most the step is launched as one graph: 0.3 to 1 µs between kernels, 2 to 4 µs between those of XLA's programs. Where the unprofiled step is unknown, as `host-python`",
+    change="half of the launches disappear, as when two passes become one; at best, the step is launched as one graph: 0.3 to 1 µs between kernels, 2 to 4 µs between those of XLA programs. If the unprofiled step is unknown, as `host-python`",
     certainty=UNSURE_LAUNCHES,
     fix={
         "pytorch": "Launch less, bigger work: torch.compile(model, mode='reduce-overhead') (CUDA graphs), or a larger batch. Fused optimizers: fused=True.",

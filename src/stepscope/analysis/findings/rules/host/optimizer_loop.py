@@ -73,8 +73,8 @@ RULE: Rule[Case] = Rule(
     title="The optimizer launches many small kernels",
     turn=120,
     page="ops",
-    owns="launches and kernels inside an optimizer that launches over 100 kernels per step",
-    change="5 % of the host's time and 18 to 45 % of the device's are left, as in a fused optimizer",
+    owns="launches and kernels inside an optimizer that launches more than 100 kernels per step",
+    change="5 % of the host's time and 18 to 45 % of the device's remain, as in a fused optimizer",
     fix={
         "pytorch": "Update all parameters at once: torch.optim.AdamW(…, fused=True) or foreach=True.",
         ANY: "Update all parameters in one fused operation.",

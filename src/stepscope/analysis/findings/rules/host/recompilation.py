@@ -79,7 +79,7 @@ RULE: Rule[Case] = Rule(
     title="Programs are compiled during the steps",
     turn=60,
     owns="`compile`",
-    change="compilation, the trial kernels that it launches and slow first calls take no time; at most, dispatch takes the time that it takes with warm caches",
+    change="compilation, the autotuning kernels that it launches and slow first calls take no time; at best, dispatch is also as fast as with warm caches",
     fix={
         "pytorch": "Find what changes with TORCH_LOGS=recompiles; mark sizes that vary with torch._dynamo.mark_dynamic, pad batches to one shape, and warm up before measuring.",
         "tensorflow": "Give tf.function an input_signature, or pad to one shape; pass Python numbers as tensors.",

@@ -216,8 +216,8 @@ RULE: Rule[Case] = Rule(
     title="A Python loop launches the same work piece by piece",
     turn=85,
     page="ops",
-    owns="`dispatch`, `sync` and `python` inside a loop that calls the same ops eight times or more, or a model with a batch of one whose input is copied each time and does not come from the call before",
-    change="the pieces are launched together, in the backward pass as well, and nothing waits between them; their kernels reach 30 to 80 % of the bound of their work, those of recurrent cells take 85 to 135 % of their time; where each turn compares the same tensors with another number, one pass over them is left at most",
+    owns="`dispatch`, `sync` and `python` inside a loop that calls the same ops eight times or more, or a model with a batch of one whose input is copied each time and does not come from the previous call",
+    change="the iterations are launched together, in the backward pass as well, and nothing waits between them. Their kernels reach 30 to 80 % of the bound of their work; those of recurrent cells take 85 to 135 % of their time. If each iteration compares the same tensors with another number, at most one pass over them remains",
     fix={
         "pytorch": "Do it for all pieces at once: one call of a model with stacked inputs (torch.stack), batched products (torch.bmm, grouped matrix products, torch.vmap), torch._foreach_ ops for lists of parameters, indexing with one sorted index, or a module that has the loop inside (nn.LSTM); read results back once, after the loop. If each piece needs the one before, torch.compile the loop.",
         ANY: "Do it for all pieces at once with batched ops.",

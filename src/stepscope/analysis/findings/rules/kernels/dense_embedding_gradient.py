@@ -144,8 +144,8 @@ RULE: Rule[Case] = Rule(
     title="Whole embedding tables are updated for a few rows",
     turn=118,
     page="kernels",
-    owns="kernels of the optimizer and of dense embedding gradients (in a compiled program, all that pass over an array of the table's size, but not what takes too little time to read all of it, as lookups and scatters of rows), where tables are most of the parameters and a batch touches less than a tenth of their rows; from 20 % of the step on",
-    change="the optimizer leaves the tables out, but for a tenth of its time at most; their gradients take no time at best. In a compiled program at most 4 % of the passes over whole tables are left, and four times what the device's memory needs to read the rows of the batch and to add them to the table",
+    owns="kernels of the optimizer and of dense embedding gradients, if tables are most of the parameters and a batch touches less than a tenth of their rows; from 20 % of the step. In a compiled program: all kernels that pass over an array of the table's size, except those too short to read all of it, such as lookups and scatters of rows",
+    change="the optimizer skips the tables, except for a tenth of its time at most; at best, their gradients take no time. In a compiled program, at most 4 % of the passes over whole tables remain, and four times what the device's memory needs to read the rows of the batch and add them to the table",
     fix={
         "pytorch": "Update only the rows of the batch: nn.Embedding(…, sparse=True) with torch.optim.SparseAdam (or SGD, Adagrad) for the tables, and the usual optimizer for the rest. Rows that a batch lacks then keep their moments: results change a little.",
         "jax": "Update only the rows of the batch: take the gradient of the gathered rows, table[ids], instead of the table, and write the new rows with table.at[ids].set(…) (jnp.unique with a fixed size where ids repeat).",

@@ -73,7 +73,7 @@ RULE: Rule[Case] = Rule(
     turn=202,
     page="kernels",
     certainty=UNSURE_KERNELS,
-    owns="kernels of copying, casting and concatenating ops, and copies from device to device, from a fifth of the step on",
+    owns="kernels of copying, casting and concatenating ops, and device-to-device copies, from a fifth of the step",
     change="they take no time",
     fix={
         "pytorch": "Write results where they are needed: preallocate and fill instead of torch.cat, keep one dtype instead of casting in every step (model.to(torch.bfloat16) for inference), and avoid .contiguous() and .clone().",

@@ -217,8 +217,8 @@ RULE: Rule[Case] = Rule(
     title="Matrix products run in fp32, without tensor cores",
     turn=190,
     page="kernels",
-    owns="all kernels of products and convolutions that are mostly in plain fp32, on a device with tensor cores, but for those inside of decompositions and solvers",
-    change="products at 62 to 78 % of the 16-bit peak, convolutions at 30 to 55 %, attention at 30 to 55 %, other kernels 0.85 to 1.25 times as long; or all products in TF32, at 62 to 82 % of its peak (those that make gradients of weights on Hopper at 39 to 53 %, convolutions at 50 to 82 %); none in less time than its bytes take at 70 to 88 % of the memory's bandwidth. The promise is for both fixes",
+    owns="all kernels of products and convolutions that are mostly in plain fp32, on a device with tensor cores, except inside decompositions and solvers",
+    change="products at 62 to 78 % of the 16-bit peak, convolutions at 30 to 55 %, attention at 30 to 55 %, other kernels 0.85 to 1.25 times as long; or all products in TF32, at 62 to 82 % of its peak (weight gradients on Hopper at 39 to 53 %, convolutions at 50 to 82 %); none faster than its bytes at 70 to 88 % of memory bandwidth. The promise covers both fixes",
     fix={
         "pytorch": "Let tensor cores do it: torch.set_float32_matmul_precision('high') for TF32, or torch.autocast('cuda', dtype=torch.bfloat16).",
         "tensorflow": "tf.keras.mixed_precision.set_global_policy('mixed_bfloat16'), or tf.config.experimental.enable_tensor_float_32_execution(True).",

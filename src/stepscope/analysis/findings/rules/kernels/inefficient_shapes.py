@@ -82,7 +82,7 @@ RULE: Rule[Case] = Rule(
     title="Matrix products have sides that tensor cores handle badly",
     turn=192,
     page="kernels",
-    owns="16-bit products with a side that is not a multiple of 8 and less than 40 % of the peak",
+    owns="16-bit products with a dimension that is not a multiple of 8 and less than 40 % of the peak",
     change="they run at 45 to 70 % of the peak",
     fix={
         ANY: "Pad these sides to a multiple of 64 (a vocabulary of 50,257 to 50,304): the extra columns cost less than they save.",

@@ -67,8 +67,8 @@ RULE: Rule[Case] = Rule(
     title="Kernels convert between memory layouts",
     turn=200,
     page="kernels",
-    owns="kernels that only change a memory layout, and the batch normalisation around them",
-    change="none of their time is left; 25 to 55 % of the normalisation's",
+    owns="kernels that only change the memory layout, and the batch normalisation around them",
+    change="none of their time remains, and 25 to 55 % of the normalisation's",
     fix={
         "pytorch": "Keep one layout: model.to(memory_format=torch.channels_last) and the same for the inputs.",
         ANY: "Keep one memory layout throughout the model.",

@@ -57,8 +57,8 @@ RULE: Rule[Case] = Rule(
     title="Long kernels use a fraction of the device",
     turn=210,
     page="kernels",
-    owns="kernels over 50 µs with at most half as many blocks as multiprocessors, but for those inside of decompositions and solvers",
-    change="blocks / multiprocessors of their time at best; half of that gain at least",
+    owns="kernels over 50 µs with at most half as many blocks as multiprocessors, except inside decompositions and solvers",
+    change="at best, blocks / multiprocessors of their time; at worst, half of that gain",
     certainty=UNSURE_KERNELS,
     fix={
         ANY: "Give these kernels more blocks: split long loops over the grid, use smaller tiles, or run them beside other work on another stream.",

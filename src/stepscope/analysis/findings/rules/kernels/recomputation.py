@@ -63,7 +63,7 @@ RULE: Rule[Case] = Rule(
     turn=175,
     page="ops",
     owns="kernels below a checkpoint, or products and attention of the forward pass that run again on autograd's thread; in a compiled program, those of rematerialised ops",
-    change="they do not run (in a compiled program surely the products, at most all: a fused kernel may compute gradients as well), nor are they launched",
+    change="they are neither launched nor run (in a compiled program, the products at worst and all at best: a fused kernel may compute gradients as well)",
     fix={
         "pytorch": "Keep the activations: remove torch.utils.checkpoint (gradient_checkpointing), or checkpoint only some layers, as far as memory allows.",
         "jax": "Keep the activations: remove jax.checkpoint (jax.remat), or choose a policy that saves products (jax.checkpoint_policies.dots_saveable).",

@@ -101,8 +101,8 @@ RULE: Rule[Case] = Rule(
     turn=214,
     class_="advice",
     page="ops",
-    owns="kernels of the longest op that sorts, searches, looks up, scatters or solves, from a fifth of the step on, if they are far from their bound",
-    change="nothing: whether there is a faster way depends on the data; but a decomposition of a matrix goes that a compiled program is given in each step, if no program returns one of its shape and none of its size is copied to the device",
+    owns="kernels of the longest op that sorts, searches, looks up, scatters or solves, from a fifth of the step, if they are far from their bound",
+    change="nothing: whether there is a faster way depends on the data. Exception: a matrix decomposition disappears if the compiled program receives the matrix in every step, no program returns one of its shape, and none of its size is copied to the device",
     fix={
         "pytorch": "Look for a cheaper way to the same result: topk instead of a full sort, F.embedding or index_select instead of x[index] (whose gradient sorts), index_add_ with sorted or fewer indices, results that do not change computed once before the loop, float32 instead of float64.",
         "jax": "Look for a cheaper way to the same result: jax.lax.top_k instead of a sort, segment_sum with indices_are_sorted=True, results that do not change computed once before the loop.",

@@ -147,8 +147,8 @@ RULE: Rule[Case] = Rule(
     turn=215,
     class_="advice",
     page="ops",
-    owns="`dispatch`, and work that does not depend on the batch: products with at most 32 rows and weights 16 times as large (from 30 % of the work), the optimizer (from 60 %)",
-    change="eight times the batch; products take longer only where their sums cost more than reading the weights, other kernels only as far as they fill the device. Throughput, no promise for the step",
+    owns="`dispatch`, and work that does not depend on the batch size: products with at most 32 rows and weights 16 times as large (from 30 % of the work), the optimizer (from 60 %)",
+    change="eight times the batch; products take longer only if their arithmetic costs more than reading the weights, other kernels only as far as they fill the device. This is throughput: no promise for the step",
     fix={
         ANY: "Raise the batch size, several times if memory allows, and the learning rate with it; or accumulate several requests into one step. The device does more samples in the same time.",
     },

@@ -52,8 +52,8 @@ RULE: Rule[Case] = Rule(
     turn=206,
     page="kernels",
     class_="advice",  # how much of a loop can leave it, its code alone says
-    owns="`compute` and `gap` of kernels that a compiled program runs 64 times or more in a step, if half of their calls are short",
-    change="nothing is promised: how much can leave the loop depends on what each turn needs of the one before",
+    owns="`compute` and `gap` of kernels that a compiled program runs 64 times or more in a step, if half of the calls are short",
+    change="nothing is promised: how much can leave the loop depends on what each iteration needs from the previous one",
     fix={
         "jax": "Take out of the loop (lax.scan, fori_loop, while_loop) what does not depend on its carry, as one large product before it; join products of the same input (the gates of a cell) into one; try lax.scan(..., unroll=4).",
         "tensorflow": "Take out of the loop (tf.while_loop, the cell of an RNN) what does not depend on its state, as one large product before it; join products of the same input into one.",

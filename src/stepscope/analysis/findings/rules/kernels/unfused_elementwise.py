@@ -162,7 +162,7 @@ RULE: Rule[Case] = Rule(
     page="kernels",
     certainty=SURE_FUSION,
     owns="runs of elementwise, reduction and copy kernels between matrix products",
-    change="each run takes 1.2 to 2.2 times what reading its inputs and writing its outputs takes at 60 % of the memory's bandwidth, or what computing one element after the other takes at 60 % of the rate of fp32 (half of its peak) if that is longer; at worst, layers between formulas stay; layers that are one op each are advice without a promise",
+    change="each run takes 1.2 to 2.2 times what reading its inputs and writing its outputs takes at 60 % of memory bandwidth, or what its arithmetic takes element by element at 60 % of the fp32 rate (half of its peak), if that is longer; at worst, layers between formulas remain; layers that are one op each get advice without a promise",
     fix={
         "pytorch": "Let a compiler fuse them: torch.compile(model), or the fused version of the layer (torch.nn.functional.gelu, layer_norm, rms_norm, cross_entropy) instead of its formula.",
         "tensorflow": "Compile the step: tf.function(jit_compile=True).",

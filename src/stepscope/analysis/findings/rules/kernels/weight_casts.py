@@ -113,8 +113,8 @@ RULE: Rule[Case] = Rule(
     title="Weights are cast to 16 bits again and again",
     turn=145,
     page="ops",
-    owns="kernels and dispatch of autocast's casts of weights, in inference",
-    change="autocast casts nothing; at most, the ops around the casts take no time on the host either",
+    owns="kernels and dispatch of autocast's weight casts, in inference",
+    change="autocast casts nothing; at best, the ops around the casts take no host time either",
     fix={
         "pytorch": "Keep the weights in the type that autocast casts them to: model.to(torch.bfloat16) (or torch.float16) once after loading, and run without autocast.",
         ANY: "Keep the weights in 16 bits.",

@@ -37,7 +37,7 @@ RULE: Rule[Case] = Rule(
     turn=20,
     class_="memory",
     page="memory",
-    owns="every step keeps more",
+    owns="memory that grows in every step",
     change="",
     fix={
         ANY: "Something keeps tensors from step to step: a list of losses that still hold their graph (append loss.item() or loss.detach()), or a cache without a bound.",

@@ -31,7 +31,7 @@ RULE: Rule[Case] = Rule(
     turn=22,
     class_="memory",
     page="memory",
-    owns="a snapshot in which a line keeps what it allocates",
+    owns="a snapshot in which one line holds on to what it allocates",
     change="",
     fix={
         ANY: "Keep results without their graph (detach(), item()), or bound the list or dict that holds them."

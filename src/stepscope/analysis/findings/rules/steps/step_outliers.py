@@ -119,8 +119,8 @@ RULE: Rule[Case] = Rule(
     title="Some steps are much slower than the others",
     turn=30,
     page="steps",
-    owns="what slow steps take beyond the median",
-    change="they are as long as the median",
+    owns="the time of slow steps beyond the median",
+    change="they take as long as the median step",
     fix={
         ANY: "Look at what the slow steps do that the others do not: checkpoints, evaluation, garbage collection, a cold cache.",
     },

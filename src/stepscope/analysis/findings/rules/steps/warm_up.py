@@ -23,8 +23,8 @@ RULE: Rule[Case] = Rule(
     turn=40,
     class_="advice",
     page="steps",
-    owns="the same, where only the first one to three steps of the recording are slow",
-    change="they are paid once in a job",
+    owns="the same, if only the first one to three steps of the recording are slow",
+    change="the job pays for them once",
     fix={
         ANY: "Compilation, autotuning and caches are paid once in a job. To judge the usual step, record later: stepscope.schedule(skip=10, active=5), or leave those steps out with --step.",
     },

@@ -89,8 +89,8 @@ RULE: Rule[Case] = Rule(
     turn=178,
     page="kernels",
     certainty=UNSURE_ZEROS,
-    owns="products with a square matrix on the left, of 4096 rows or more and at least 8 times as many as the other has columns, if no product of the step makes a matrix of that size",
-    change="each row of the result reads 8 to 100 rows of the other matrix at 60 % of the memory's bandwidth, as a sparse product does",
+    owns="products with a square left matrix that has 4096 rows or more and at least 8 times as many as the other has columns, if no product of the step makes a matrix of that size",
+    change="each row of the result reads 8 to 100 rows of the other matrix at 60 % of memory bandwidth, as a sparse product does",
     fix={
         "pytorch": "If it is mostly zeros (an adjacency matrix), keep the entries alone: a sparse matrix (A.to_sparse_csr() @ x), or gather the rows of the edges and index_add_ (scatter) them.",
         "jax": "If it is mostly zeros (an adjacency matrix), keep the entries alone: gather the rows of the edges and sum them with jax.ops.segment_sum, or jax.experimental.sparse.BCOO.",

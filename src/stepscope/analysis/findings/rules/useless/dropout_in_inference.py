@@ -44,7 +44,7 @@ RULE: Rule[Case] = Rule(
     turn=148,
     page="ops",
     owns="kernels and dispatch of dropout in inference",
-    change="they neither run nor are they launched",
+    change="they are neither launched nor run",
     fix={
         "pytorch": "Call model.eval() before inference: dropout is off then, and norms use their running statistics. The results change, too: they were random.",
         ANY: "Switch dropout off in inference.",

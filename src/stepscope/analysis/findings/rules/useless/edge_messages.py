@@ -68,8 +68,8 @@ RULE: Rule[Case] = Rule(
     title="Messages along the edges of a graph are written out one by one",
     turn=176,
     page="ops",
-    owns="gathers of rows, the product with one weight for each row, and the scatter that adds as many rows up, forwards and backwards",
-    change="each edge reads its row at 20 to 90 % of the memory's bandwidth, as a sparse product does, and writes nothing",
+    owns="gathers of rows, the product with one weight for each row, and the scatter that adds up as many rows, in the forward and backward pass",
+    change="each edge reads its row at 20 to 90 % of memory bandwidth, as a sparse product does, and writes nothing",
     fix={
         "pytorch": "Keep the edges as a sparse matrix, made once: A = torch.sparse_coo_tensor(torch.stack([target, source]), weight, (n, n)).coalesce().to_sparse_csr(), and A @ x in place of x[source] * weight and index_add_; or torch_geometric's and DGL's fused sums.",
         ANY: "Keep the edges as a sparse matrix, and multiply by it.",

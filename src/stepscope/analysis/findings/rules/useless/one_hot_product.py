@@ -160,8 +160,8 @@ RULE: Rule[Case] = Rule(
     title="A product with a one-hot matrix looks up rows",
     turn=181,
     page="ops",
-    owns="products of the forward pass whose input is a one-hot matrix, their gradients, and the kernels that make it, from 256 classes on; in compiled programs, as their code shows",
-    change="2 to 15 % of their time is left, as for a lookup; in compiled programs, 1.3 to 4 times what the device's memory needs for the rows",
+    owns="products of the forward pass whose input is a one-hot matrix, their gradients, and the kernels that make it, from 256 classes; in compiled programs, according to their code",
+    change="2 to 15 % of their time remains, as for a lookup; in compiled programs, 1.3 to 4 times what the device's memory needs for the rows",
     fix={
         "pytorch": "Look the rows up: nn.Embedding, F.embedding(index, table) or table[index] instead of F.one_hot(index).float() @ table.",
         "jax": "Look the rows up: table[index] or jnp.take(table, index, axis=0) instead of jax.nn.one_hot(index) @ table.",

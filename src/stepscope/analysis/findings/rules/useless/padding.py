@@ -120,8 +120,8 @@ RULE: Rule[Case] = Rule(
     turn=212,
     page="ops",
     certainty=UNSURE_PADDING,
-    owns="`compute` that is left, where attention gets a mask per sample and all steps have sequences of the same length",
-    change="all kernels but the optimizer's take 25 to 80 % of their time, those of attention the square of that share, and so do copies of the batch to the device; at most, the host makes it in as much less time, as of batches that are padded to their own longest sample",
+    owns="the remaining `compute`, if attention gets a mask per sample and all steps have sequences of the same length",
+    change="all kernels except the optimizer's take 25 to 80 % of their time, attention kernels the square of that share, and copies of the batch to the device shrink likewise; at best, the host also makes the batch faster by the same share, as for batches padded to their own longest sample",
     fix={
         "pytorch": "Pad each batch to its own longest sample (in collate_fn), and put samples of similar length together (a sampler by length); or pack samples into one sequence (torch.nested, varlen attention).",
         "jax": "Pad batches to a few lengths (buckets), each compiled once, instead of to the longest sample of all.",

@@ -126,8 +126,8 @@ RULE: Rule[Case] = Rule(
     title="Every new token computes all tokens before it again",
     turn=179,
     page="ops",
-    owns="all kernels of a generation in which the products have one more row per sequence from call to call",
-    change="each kernel takes a share of its time, one over the number of tokens, but no less than half a small kernel, or than reading its weights at 40 to 80 % of the memory's bandwidth",
+    owns="all kernels of a generation loop in which the products gain one row per sequence from call to call",
+    change="each kernel takes its time divided by the number of tokens, but no less than half a small kernel, or than reading its weights at 40 to 80 % of memory bandwidth",
     fix={
         "pytorch": "Keep the keys and values of the tokens before (a cache, of a fixed size if possible), and give the model the new token alone.",
         ANY: "Keep the keys and values of the tokens before, and give the model the new token alone.",

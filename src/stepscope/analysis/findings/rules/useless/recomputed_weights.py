@@ -56,8 +56,8 @@ RULE: Rule[Case] = Rule(
     title="Weights are computed again in every call",
     turn=144,
     page="ops",
-    owns="in inference, what parametrizations of weights (weight norm, spectral norm) launch and take",
-    change="none of it is left: the whole call goes, with its Python",
+    owns="in inference, the kernels and host time of weight parametrizations (weight norm, spectral norm)",
+    change="none of it remains: the whole call disappears, with its Python",
     fix={
         "pytorch": "Compute the weights once after loading: torch.nn.utils.parametrize.remove_parametrizations(module, 'weight') for each module (remove_weight_norm of old models), or run the calls inside torch.nn.utils.parametrize.cached().",
         ANY: "Compute the weights once, after loading.",

@@ -75,8 +75,8 @@ RULE: Rule[Case] = Rule(
     title="The backward pass runs twice through the same layers",
     turn=174,
     page="ops",
-    owns="kernels of backward ops that run more than once in a step for the same forward op, if no optimizer steps between",
-    change="all passes through those ops but one neither run nor are they launched",
+    owns="kernels of backward ops that run more than once in a step for the same forward op, if no optimizer step comes in between",
+    change="all passes but one through those ops are neither launched nor run",
     fix={
         "pytorch": "Call backward() once on the sum of the losses instead of once per loss with retain_graph=True; detach() what a loss must not reach (in a GAN: discriminator(fake.detach())).",
         ANY: "Compute the gradient of the sum of the losses once, and stop gradients where a loss must not reach.",

@@ -234,8 +234,8 @@ RULE: Rule[Case] = Rule(
     title="A layer is applied to gathered rows, most of which are the same",
     turn=184,
     page="ops",
-    owns="products whose input is rows gathered from a table of half as many or fewer, or sums and concatenations of such rows, their gradients, and all other work on as many rows; outside of compiled programs without gathers and scatters",
-    change="their time shrinks to the share of the table's rows, at most twice that; of gathers and scatters, which a compiler then fuses, 10 to 60 % is left",
+    owns="products whose input consists of rows gathered from a table with half as many rows or fewer, or of sums and concatenations of such rows, their gradients, and all other work on as many rows; outside compiled programs without gathers and scatters",
+    change="their time shrinks to the share of the table's rows, at most twice that; 10 to 60 % of the time of gathers and scatters, which a compiler then fuses, remains",
     fix={
         "pytorch": "Apply the layer to the table first, then gather: layer(nodes)[index] instead of layer(nodes[index]). It is the same where the layer needs one row at a time.",
         "jax": "Apply the layer to the table first, then gather: layer(nodes)[index] instead of layer(nodes[index]). It is the same where the layer needs one row at a time. For two joined rows split the weights: (nodes @ w1)[source] + (nodes @ w2)[target] instead of concatenate([nodes[source], nodes[target]]) @ w.",

@@ -168,7 +168,7 @@ RULE: Rule[Case] = Rule(
     title="A product computes rows that nothing reads",
     turn=183,
     page="ops",
-    owns="products of inference of whose result kernels read some positions and no more, once casts and other passes over all of it are done, which count as well; in compiled programs, those of whose rows their code, or that of the program that takes the result, reads an eighth or less, and the passes over all rows",
+    owns="products in inference if, after casts and other passes over the whole result, kernels read only some positions of it; these passes count as well. In compiled programs: products if their code, or that of the program that uses the result, reads an eighth of the rows or less, and the passes over all rows",
     change="their time shrinks to the share of one position, at most to a tenth; passes over all rows shrink to the share that is read",
     fix={
         "pytorch": "Choose the positions before the product: head(hidden[:, -1]) instead of head(hidden)[:, -1].",

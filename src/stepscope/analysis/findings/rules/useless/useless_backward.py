@@ -40,8 +40,8 @@ RULE: Rule[Case] = Rule(
     title="Gradients are computed that nothing uses",
     turn=177,
     page="ops",
-    owns="kernels of the backward pass after the last gradient that the next optimizer step uses; those of layers through which the pass goes again after it; else products that make gradients of weights which the optimizer does not update",
-    change="they neither run nor are they launched",
+    owns="kernels of the backward pass after the last gradient that the next optimizer step uses; those of layers that the pass goes through again after it; otherwise, products that compute gradients of weights that the optimizer does not update",
+    change="they are neither launched nor run",
     fix={
         "pytorch": "Stop the backward pass where training ends: requires_grad_(False) on frozen layers, torch.no_grad() around a teacher or target network, detach() on what a loss must not reach (in a GAN: discriminator(fake.detach())).",
         "jax": "Differentiate only what is trained: jax.lax.stop_gradient on the rest, or gradients of the trained part of the parameters alone.",

@@ -125,8 +125,8 @@ RULE: Rule[Case] = Rule(
     title="A loop repeats work that could be done at once",
     turn=194,
     page="kernels",
-    owns="small kernels of a loop of a compiled program that do not depend on the turn before, or that no later turn needs",
-    change="they are not launched one by one; 5 to 40 % of their own is left, products reach 30 to 70 % of the peak. At most, longer kernels that add up gradients turn by turn leave the loop too",
+    owns="small kernels in a loop of a compiled program that do not depend on the previous iteration, or that no later iteration needs",
+    change="they are not launched one by one; 5 to 40 % of their own time remains, products reach 30 to 70 % of the peak. At best, longer kernels that accumulate gradients in each iteration leave the loop as well",
     fix={
         "jax": "Take it out of the loop (lax.scan, fori_loop, lax.map): compute for all turns at once what does not depend on the carry, as one large product before the loop; return what no later turn needs, and work on it after the loop; jax.vmap instead of lax.map. Join products of the same input (the gates of a cell) into one.",
         "tensorflow": "Take it out of the loop (tf.while_loop, the cell of an RNN): compute for all turns at once what does not depend on the state, as one large product; tf.vectorized_map instead of tf.map_fn.",
