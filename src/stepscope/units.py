@@ -28,6 +28,11 @@ def count(number: int) -> str:
     return f"{number:,}"
 
 
+def percent(share: float, digits: int = 0) -> str:
+    """A share of one, as `79 %`."""
+    return f"{100 * share:.{digits}f} %"
+
+
 MOST_TIMES = 100  # a larger speed-up is written as that
 
 

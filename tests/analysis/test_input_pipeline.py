@@ -48,7 +48,7 @@ def test_a_loader_behind_a_busy_device_costs_nothing() -> None:
     found = found_in(HIDDEN)
     assert found.share == pytest.approx(0.6)
     assert found.exposed_share < 0.02
-    assert found.verdict.startswith("Not input-bound: the loader takes 60%")
+    assert found.verdict.startswith("Not input-bound: the loader takes 60 %")
 
 
 def test_stages() -> None:
@@ -113,10 +113,10 @@ def test_the_verdict_is_about_the_usual_steps_as_the_finding_is() -> None:
     found = found_in(steps_of([10_000, 100, 100, 100, 100, 100], 40))
     assert found.exposed_share < 0.03
     assert found.verdict.startswith(
-        "Input-bound: the device waits for data 40% of the time in usual steps (2% of all"
+        "Input-bound: the device waits for data 40 % of the time in usual steps (2 % of all"
     )
     assert found_in(steps_of([100] * 6, 40)).verdict.startswith(
-        "Input-bound: the device waits for data 40% of the time;"
+        "Input-bound: the device waits for data 40 % of the time;"
     )
 
 

@@ -68,7 +68,7 @@ def _input(report: Report) -> Iterator[str]:
     )
     if report.steps.count and is_bound != (found is not None):
         yield f"{report.input.verdict!r} beside {found and found.title!r}"
-    told = re.search(r"\((\d+%)\)", found.detail) if found is not None else None
+    told = re.search(r"\((\d+ %)\)", found.detail) if found is not None else None
     if (
         told is not None
         and len(report.profile.ranks) == 1

@@ -26,6 +26,7 @@ from stepscope.trace.columns import buffer, repeated
 from stepscope.trace.lookup import by_name, distinct
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
+from stepscope.units import percent
 
 WORKER = "worker: "
 _WORKERS = "_MultiProcessingDataLoaderIter"
@@ -218,7 +219,7 @@ def _verdict(share: float, waited: Waited, stages: pl.DataFrame, has_device: boo
     if stages.is_empty() and exposed < INPUT_MODERATE:
         return "No input pipeline was recorded."
     who = "the device" if has_device else "the step"
-    waits = f"{who} waits for data {exposed:.0%} of the time{_beside_all(waited)}"
+    waits = f"{who} waits for data {percent(exposed)} of the time{_beside_all(waited)}"
     worst = f"; {_slowest(stages)}" if len(stages) else ""
     if exposed >= INPUT_HIGH:
         return f"Input-bound: {waits}{worst}."
@@ -227,7 +228,7 @@ def _verdict(share: float, waited: Waited, stages: pl.DataFrame, has_device: boo
     if waited.share >= INPUT_MODERATE:
         return f"Not input-bound, but in a few slow steps: {waits}."
     if share >= INPUT_MODERATE:
-        return f"Not input-bound: the loader takes {share:.0%} of the step, but {who} waits for it only {exposed:.0%}."
+        return f"Not input-bound: the loader takes {percent(share)} of the step, but {who} waits for it only {percent(exposed)}."
     return "Not input-bound."
 
 
@@ -235,7 +236,7 @@ def _beside_all(waited: Waited) -> str:
     """What slow steps make of the share, where that is another figure."""
     if round(waited.usual_share, 2) == round(waited.share, 2):
         return ""
-    return f" in usual steps ({waited.share:.0%} of all, with the slow ones)"
+    return f" in usual steps ({percent(waited.share)} of all, with the slow ones)"
 
 
 def _slowest(stages: pl.DataFrame) -> str:

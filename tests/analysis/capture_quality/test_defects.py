@@ -49,7 +49,7 @@ def test_one_step_and_none() -> None:
 def test_missing_kernels() -> None:
     found = problems(traced([*step(1), *step(2)[:2]], [(1, 2)]))["launches-without-work"]
     assert (found.count, found.severity) == (1, "warning")
-    assert found.detail == "{count} of 2 launches (50%) have no kernel in the profile."
+    assert found.detail == "{count} of 2 launches (50 %) have no kernel in the profile."
 
 
 def test_without_any_kernel_another_problem_says_it() -> None:

@@ -13,6 +13,7 @@ from stepscope.registers.policy.capture import GRAPHS_HIDE_OPS, MANY_EVENTS, MOS
 from stepscope.registers.policy.findings import MAJORITY
 from stepscope.trace.problems import Problem, problem
 from stepscope.trace.trace import Trace
+from stepscope.units import percent
 
 
 def content_problems(trace: Trace, steps: Steps) -> Iterator[Problem]:
@@ -72,7 +73,7 @@ def _graphs(trace: Trace) -> Iterator[Problem]:
     if total and lost >= GRAPHS_HIDE_OPS * total:
         yield problem(
             "graphs-hide-ops",
-            f"{{count}} kernels with {lost / total:.0%} of the kernels' time were launched by graphs.",
+            f"{{count}} kernels with {percent(lost / total)} of the kernels' time were launched by graphs.",
             count=int(hidden.sum()),
         )
 

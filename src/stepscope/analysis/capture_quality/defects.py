@@ -25,7 +25,7 @@ from stepscope.trace.lookup import events_named
 from stepscope.trace.problems import Problem, problem
 from stepscope.trace.snapshot import is_snapshot
 from stepscope.trace.trace import Trace
-from stepscope.units import duration
+from stepscope.units import duration, percent
 
 _LAUNCHES = r"(?i)launch(cooperative)?kernel|moduleLaunch"
 
@@ -92,7 +92,7 @@ def _launches(trace: Trace) -> Iterator[Problem]:
     if len(calls) and lost >= DEFECT_SHOWN * len(calls):
         yield problem(
             "launches-without-work",
-            f"{{count}} of {len(calls):,} launches ({lost / len(calls):.0%}) have no kernel in the profile.",
+            f"{{count}} of {len(calls):,} launches ({percent(lost / len(calls))}) have no kernel in the profile.",
             case=_case(lost, len(calls), DEFECT_WARNS),
             count=lost,
         )
@@ -132,7 +132,7 @@ def _unlaunched(trace: Trace) -> Iterator[Problem]:
     if len(launched) and len(kernels) and lost >= DEFECT_SHOWN * len(kernels):
         yield problem(
             "work-without-launch",
-            f"{{count}} of {len(kernels):,} kernels ({lost / len(kernels):.0%}) belong to no recorded call.",
+            f"{{count}} of {len(kernels):,} kernels ({percent(lost / len(kernels))}) belong to no recorded call.",
             case=_case(lost, len(kernels), DEFECT_WARNS),
             count=lost,
         )

@@ -53,7 +53,7 @@ from stepscope.registers.policy.findings import (
 )
 from stepscope.trace.frames import take_largest
 from stepscope.trace.trace import Trace
-from stepscope.units import duration
+from stepscope.units import duration, percent
 
 
 @dataclass(frozen=True)
@@ -459,4 +459,4 @@ class Case:
     def of_step(self, ns: float) -> str:
         """`ns` in words: how long, and which share of the step."""
         which = "usual step" if len(self.recorded.outliers) else "step"
-        return f"{duration(ns)} of {duration(self.step_ns)} per {which} ({ns / self.step_ns:.0%})"
+        return f"{duration(ns)} of {duration(self.step_ns)} per {which} ({percent(ns / self.step_ns)})"

@@ -29,6 +29,7 @@ from stepscope.registers.policy.capture import (
 )
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.trace import Trace
+from stepscope.units import percent
 
 # The calls of a step: for each thread the numbers of their names.
 Sequences = Mapping[int, pl.Series]
@@ -82,7 +83,7 @@ def _join(full: Trace, ours: Side, theirs: Side) -> LightHost | NotJoined:
     ):  # threads of a pool take whatever comes: then only the order of all calls counts
         pairs = _Pairs(*_numbered(_on_one_thread(ours), _on_one_thread(theirs)))
     if pairs.aligned < LIGHT_AGREES:
-        return NotJoined(f"its launches are not those of the full window: {pairs.aligned:.0%} agree")
+        return NotJoined(f"its launches are not those of the full window: {percent(pairs.aligned)} agree")
     rows, edges = pairs.rows(), pairs.edges()
     known = rows.drop_nulls(["light", "full"]).filter(~pl.col("is_first"))
     light_ns, full_ns = (float(known[name].sum()) + float(edges[name].sum()) for name in ("light", "full"))

@@ -16,7 +16,7 @@ from stepscope.registers.policy.job import BUBBLE_CERTAINTY, HIDING_CERTAINTY, W
 from stepscope.reports.model.job import Job, JobCause
 from stepscope.reports.ranks.job import speedup
 from stepscope.reports.ranks.straggler_finding import without
-from stepscope.units import duration
+from stepscope.units import duration, percent
 
 
 def with_job(findings: Sequence[Finding], job: Job | None, step_ns: int | None) -> list[Finding]:
@@ -98,7 +98,7 @@ def _ranks(cause: JobCause) -> str:
 
 def _saves(job: Job, cause: JobCause) -> str:
     share = cause.saves_ns_per_step / job.replayed_ns if job.replayed_ns else 0.0
-    return f"Replayed without it, the whole job takes {duration(cause.saves_ns_per_step)} less per step ({share:.0%})."
+    return f"Replayed without it, the whole job takes {duration(cause.saves_ns_per_step)} less per step ({percent(share)})."
 
 
 def _say_stages(job: Job, cause: JobCause) -> str:
@@ -143,12 +143,12 @@ def _find_bubble(job: Job) -> Finding | None:
     count_now = bubble.micro_batches or 0
     count = f" with {bubble.micro_batches} micro-batches" if bubble.micro_batches else ""
     uneven = (
-        f", and another {bubble.by_imbalance:.0%} by what is uneven, and by transfers"
+        f", and another {percent(bubble.by_imbalance)} by what is uneven, and by transfers"
         if bubble.by_imbalance >= 0.01
         else ""
     )
     found = BUBBLE.finding(
-        detail=f"{len(job.roles)} stages{count} leave the mean rank idle for {bubble.by_schedule:.0%} of the step by the schedule{uneven}.",
+        detail=f"{len(job.roles)} stages{count} leave the mean rank idle for {percent(bubble.by_schedule)} of the step by the schedule{uneven}.",
         evidence={
             "stages": len(job.roles),
             "micro_batches": bubble.micro_batches,

@@ -16,7 +16,7 @@ from stepscope.ranks.stragglers.causes import COMPUTE
 from stepscope.registers.policy.findings import ACCOUNT_SAVES_LEAST, MOST_SAVED
 from stepscope.registers.policy.ranks import ALWAYS_LATE
 from stepscope.reports.model.report import Collectives, Straggler
-from stepscope.units import duration
+from stepscope.units import duration, percent
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ def with_waits(findings: Sequence[Finding], told: Collectives) -> None:
         if finding.code == EXPOSED_COLLECTIVE.code and spent:
             share = min(1.0, sum(row.wait_ns or 0 for row in matched) / spent)
             finding.evidence = {**finding.evidence, "wait_share": round(share, 4)}
-            finding.detail += f" {share:.0%} of all ranks' time in collectives is spent waiting for ranks that arrive later."
+            finding.detail += f" {percent(share)} of all ranks' time in collectives is spent waiting for ranks that arrive later."
 
 
 def with_straggler(
@@ -156,7 +156,7 @@ def _late(found: Straggler) -> str:
     )
     text = (
         f"{worst}rank {found.rank} arrives last at {found.last} of {found.matched} collectives, {often}. The others wait "
-        f"{duration(found.late_ns_per_step)} per step ({found.share:.0%})."
+        f"{duration(found.late_ns_per_step)} per step ({percent(found.share)})."
     )
     return text[0].upper() + text[1:]
 
@@ -282,7 +282,7 @@ def without(finding: Finding, mine: Finding, step_ns: int, called: str) -> Findi
     before = finding.speedup
     finding.speedup = Interval(*(_less(gain, left) for gain in (before.low, before.mid, before.high)))
     finding.left_ns_per_step = None
-    finding.detail += f" Without {called}, which is a finding of its own, {share:.0%} is left."
+    finding.detail += f" Without {called}, which is a finding of its own, {percent(share)} is left."
     return finding
 
 

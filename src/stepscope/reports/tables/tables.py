@@ -18,6 +18,7 @@ from stepscope.reports.wording.memory import fullness, where
 from stepscope.reports.wording.parts import part
 from stepscope.reports.wording.summary import own_steps
 from stepscope.reports.wording.values import Kind
+from stepscope.units import percent
 
 _CALLS = Column("calls", "calls", "count")
 _PROBLEMS = (
@@ -330,7 +331,7 @@ def _mostly(row: PhaseRow | RegionRow) -> str | None:
     """The parts that make up most of the phase or region."""
     largest = sorted(row.parts.items(), key=lambda item: -item[1])[:2]
     total = sum(row.parts.values())
-    return ", ".join(f"{part(name).title} {ns / total:.0%}" for name, ns in largest) if total else None
+    return ", ".join(f"{part(name).title} {percent(ns / total)}" for name, ns in largest) if total else None
 
 
 def names_table(row: BreakdownRow) -> Table:

@@ -24,7 +24,7 @@ from stepscope.registers.calibration.kernels import (
 from stepscope.registers.policy.findings import DENSE_TABLE_LEAST, FEW_ROWS_OF_TABLE, LIGHT_PASS, MAJORITY
 from stepscope.trace.frames import take_smallest
 from stepscope.trace.scopes import ancestors
-from stepscope.units import size
+from stepscope.units import percent, size
 
 _BACKWARD = "aten::embedding_dense_backward"
 
@@ -61,7 +61,7 @@ def _why(tables: pl.DataFrame, elements: float) -> str:
     share = float(tables["touched"].sum()) / float(tables["rows"].sum())
     return (
         f"is spent on gradients and updates of whole embedding tables ({size(PARAMETER_BYTES * elements)}), of which a batch "
-        f"touches {share:.2%} of the rows."
+        f"touches {percent(share, 2)} of the rows."
     )
 
 

@@ -18,6 +18,7 @@ from stepscope.registers.calibration.kernels import (
 )
 from stepscope.registers.policy.findings import TOP_NAMES
 from stepscope.trace.frames import take_mean
+from stepscope.units import percent
 
 _HALF = ("bf16", "fp16")
 
@@ -32,7 +33,7 @@ def find(case: Case) -> Finding | None:
     sides = sorted({side for text in rows["shapes"].unique() for side in _odd_sides(text)}, reverse=True)
     why = (
         f"is spent in matrix products with sides that are not multiples of {ALIGNED_SIDE} "
-        f"({', '.join(f'{side:,}' for side in sides[:TOP_NAMES])}), at {take_mean(rows['of_peak']):.0%} of the peak."
+        f"({', '.join(f'{side:,}' for side in sides[:TOP_NAMES])}), at {percent(take_mean(rows['of_peak']))} of the peak."
     )
     return of_kernels(
         case, RULE, rows.select("event", "least", "most"), why, evidence={"sides": sides[:TOP_NAMES]}

@@ -14,6 +14,7 @@ from stepscope.registers.policy.findings import (
     MXU_REACHED_MOST,
     UNSURE_KERNELS,
 )
+from stepscope.units import percent
 
 
 def find(case: Case) -> Finding | None:
@@ -38,7 +39,7 @@ def find(case: Case) -> Finding | None:
     )
     total = max(1, int(low["time_ns"].sum()))
     reached = float(low["flops"].sum()) / total * 1e9 / best
-    why = f"is spent in matrix products that reach {reached:.0%} of the matrix unit's peak."
+    why = f"is spent in matrix products that reach {percent(reached)} of the matrix unit's peak."
     return of_kernels(case, RULE, chosen, why, evidence={"of_peak_share": round(reached, 4)})
 
 

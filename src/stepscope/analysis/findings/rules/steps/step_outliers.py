@@ -22,7 +22,7 @@ from stepscope.registers.policy.findings import (
     WORTH_A_FINDING,
 )
 from stepscope.trace.frames import take_largest, take_mean, take_median
-from stepscope.units import duration
+from stepscope.units import duration, percent
 
 
 def find(case: Case) -> Finding | None:
@@ -45,7 +45,7 @@ def _not_recorded(case: Case) -> Finding | None:
     )
     return RULE.finding(
         f"Of the unprofiled steps one in {rhythm.period} takes {duration(rhythm.slow_ns)} where {duration(rhythm.usual_ns)} is usual: "
-        f"{extra / rhythm.period / rhythm.mean_ns:.0%} of the job's time. None of them was recorded, so nothing is promised.",
+        f"{percent(extra / rhythm.period / rhythm.mean_ns)} of the job's time. None of them was recorded, so nothing is promised.",
         f"Record {rhythm.period} steps or more, so that one of the slow ones is among them.{workers}",
         evidence={
             "period": rhythm.period,

@@ -26,6 +26,7 @@ from stepscope.registers.policy.useless_work import (
     REPEATED_ROWS_PADDED,
 )
 from stepscope.trace.scopes import ancestors
+from stepscope.units import percent
 
 _GATHERS = ("aten::index_select", "aten::index", "aten::embedding")
 _PRODUCTS = ("aten::linear", "aten::mm", "aten::addmm", "aten::matmul")
@@ -69,7 +70,7 @@ def _of_concatenations(case: Case) -> Finding | None:
     most = max(joined, key=lambda each: each.rows)
     why = (
         f"is spent on a layer whose input joins {most.rows:,} rows that are gathered from a table of {most.table:,}: applied to "
-        f"the table, {most.share:.0%} of the products' work is left."
+        f"the table, {percent(most.share)} of the products' work is left."
     )
     evidence = {"rows": most.rows, "table": most.table, "parts": most.parts}
     found = of_kernels(case, RULE, chosen, why, evidence=evidence)
