@@ -44,7 +44,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ways", default="", help="some of the ways, separated by commas")
     parser.add_argument("--recorders", default="stepscope,torch", help="stepscope, torch, or both")
     parser.add_argument("--delay-ms", type=float, default=30.0, help="that a slow rank adds to the mean step")
-    parser.add_argument("--steps", type=int, default=32, help="of the recording")
+    parser.add_argument(
+        "--steps", type=int, default=64, help="of the recording; a core that is shared is not shared evenly"
+    )
     parser.add_argument("--at-once", type=int, default=1, help="jobs side by side, each on its own cores")
 
 
