@@ -232,3 +232,27 @@ MESSAGES_READ_FAST = policy(
     unit="share of the memory's bandwidth",
     why="at which it reads them at best: rows of many edges stay in the cache",
 )
+SCAN_PASSES_LEAST = policy(
+    "SCAN_PASSES_LEAST",
+    3,
+    unit="passes over all states of a sequence",
+    why="that a parallel scan takes at least: it reads what comes in, writes the sums of blocks, and writes the states; a convolution takes about as many",
+)
+SCAN_PASSES_PER_LEVEL = policy(
+    "SCAN_PASSES_PER_LEVEL",
+    2,
+    unit="passes for each doubling of the length",
+    why="that it takes at most: jax.lax.associative_scan goes up and down a tree, and compilers fuse its levels at best in part",
+)
+CONVOLUTION_PASSES = policy(
+    "CONVOLUTION_PASSES",
+    12,
+    unit="passes over what goes in or comes out of all turns",
+    why="that a long convolution by FFT takes in place of a recurrence with one factor for all turns: three transforms, padded to twice the length, read and write twice as much",
+)
+SCAN_LEFT_MOST = policy(
+    "SCAN_LEFT_MOST",
+    0.5,
+    unit="share of the loop's time",
+    why="that a parallel scan may take, in the middle of both: where each turn moves a large state, the memory and not the turns takes the time",
+)
