@@ -256,3 +256,21 @@ SCAN_LEFT_MOST = policy(
     unit="share of the loop's time",
     why="that a parallel scan may take, in the middle of both: where each turn moves a large state, the memory and not the turns takes the time",
 )
+SHARED_WEIGHTS_LEAST = policy(
+    "SHARED_WEIGHTS_LEAST",
+    3,
+    unit="weights that a program multiplies as often",
+    why="one or two may be a layer that several parts of a model share",
+)
+PASSES_LEFT_MOST = policy(
+    "PASSES_LEFT_MOST",
+    0.75,
+    unit="share of the passes' time",
+    why="that one pass over all inputs may take, in the middle of best and worst: beyond that the batch fills the device already",
+)
+UNSURE_PASSES = policy(
+    "UNSURE_PASSES",
+    0.8,
+    unit="certainty",
+    why="a profile does not show whether a program that runs several times in a row is given the same weights each time; an ensemble of models has others",
+)
