@@ -7,7 +7,8 @@ main:
   a = f32[8,8] parameter(0)
   b = f32[8,8] fusion(a) calls=double
 
-The computation called main is the program. Settings behind an instruction: calls, index, target, direction, trips, contracts.
+The computation called main is the program. Settings behind an instruction: calls, index, target, direction, trips, contracts,
+slices (where each dimension begins and ends).
 """
 
 from __future__ import annotations
@@ -67,6 +68,10 @@ def _instruction(found: re.Match[str], place: int, places: dict[str, int], numbe
     if "contracts" in settings:  # the dimension of the first operand, and that of the second
         first, second = map(int, settings["contracts"].split(","))
         content += field(30, field(1, bytes([first])) + field(2, bytes([second])))
+    if "slices" in settings:
+        for each in settings["slices"].split(","):
+            start, limit = map(int, each.split(":"))
+            content += field(17, field(1, start) + field(2, limit))
     if "trips" in settings:
         content += field(43, json.dumps({"known_trip_count": {"n": settings["trips"]}}))
     return field(2, content)

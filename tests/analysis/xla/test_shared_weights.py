@@ -124,7 +124,42 @@ main:
     assert (found.times, found.weights) == (times, 3)
 
 
+@pytest.mark.parametrize(
+    ("taken", "times"),
+    [
+        ("slice(all) slices={place}:{end},0:64,0:64", 1),  # experts: each has a part of its own
+        ("slice(all) slices=0:1,0:64,0:64", 3),
+        ("dynamic-slice(all, at.{place})", 1),  # experts that were chosen on the way
+        ("dynamic-slice(all, at.0)", 3),
+        ("dynamic-slice(all, sum)", 1),
+    ],
+)
+def test_parts_of_one_array_are_weights_of_their_own(taken: str, times: int) -> None:
+    lines = ["  at.0 = s32[] parameter(1)", "  at.1 = s32[] parameter(2)"]
+    lines += ["  at.2 = s32[] parameter(3)", "  sum = s32[] add(at.0, at.1)"]
+    for place in range(3):
+        lines.append(f"  x.{place} = {X} parameter({4 + place})")
+        lines.append(f"  h.{place}.0 = {X} tanh(x.{place})")
+        for layer in range(3):
+            lines.append(f"  o.{place}.{layer} = f32[6,64,64] parameter({7 + layer})")
+            own = taken.replace("all", f"o.{place}.{layer}").format(place=place, end=place + 1)
+            lines.append(f"  p.{place}.{layer} = f32[1,64,64] {own}")
+            lines.append(f"  w.{place}.{layer} = {W} bitcast(p.{place}.{layer})")
+            lines.append(
+                f"  h.{place}.{layer + 1} = {X} dot(h.{place}.{layer}, w.{place}.{layer}) contracts=1,0"
+            )
+    assert of_text("main:\n" + "\n".join(lines) + "\n").times == times
+
+
 def test_programs_that_are_damaged_or_call_themselves() -> None:
     assert shared_weights(Module(b"damaged")).times == 1
+    casts = "".join(
+        f"{one}:\n  a = {W} parameter(0)\n  b = {W} fusion(a) calls={other}\n  c = {W} copy(b)\n"
+        for one, other in (("casts", "back"), ("back", "casts"))
+    )
+    main = (
+        f"main:\n  w = {W} parameter(0)\n  c = {W} fusion(w) calls=casts\n  d = {W} dot(c, w) contracts=1,0\n"
+    )
+    assert of_text(casts + main).times == 1
     again = f"again:\n  x = {X} parameter(0)\n  y = {X} call(x) calls=again\n"
     assert of_text(f"{again}main:\n  a = {X} parameter(0)\n  b = {X} call(a) calls=again\n").times == 1

@@ -26,9 +26,25 @@ from stepscope.registers.policy.findings import MAJORITY
 from stepscope.registers.policy.useless_work import CALLS_DEEPEST, SHARED_WEIGHTS_LEAST
 
 # What comes out of them is what goes in, in another order, type or part.
-_SAME = ("bitcast", "convert", "transpose", "copy", "reshape", "slice", "dynamic-slice")
+_SAME = ("bitcast", "convert", "transpose", "copy", "reshape")
+_PARTS = ("slice", "dynamic-slice")
 _ENTERED = ("fusion", "call", "while")
-Source = tuple[int, int]  # a parameter and its part, -1 where it is no tuple
+_TURN, _CONSTANT = "turn", "constant"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A parameter, its part (-1 where it is a single array), and which parts of that are taken.
+
+    Of a part that is chosen while the program runs, the path has the sources of its indices.
+    """
+
+    parameter: int
+    part: int = -1
+    path: tuple[Step, ...] = ()
+
+
+Step = bytes | tuple[Source | str, ...]
 
 
 @dataclass(frozen=True)
@@ -122,12 +138,8 @@ class _Reader:
         inner = body_of(self.module, one) if one.opcode == "while" else next(iter(one.called), None)
         if inner is None:
             return
-        kept = self._frame(inner).kept if one.opcode == "while" else None
         for _, each in self.products(inner, depth + 1):
-            place, part = each.weight
-            if kept is not None and part not in kept:
-                continue
-            source = frame.source(one.operands[place], part) if place < len(one.operands) else None
+            source = self._outside(each.weight, one, frame, inner)
             if source is None:
                 continue
             kernel = each.kernel
@@ -135,6 +147,17 @@ class _Reader:
                 work = self._worker.work(one, frame.by_id)
                 kernel = (work.op, work.shapes)
             yield replace(each, kernel=kernel, weight=source)
+
+    def _outside(self, inner: Source, one: Instruction, frame: _Frame, computation: int) -> Source | None:
+        """What a source inside of a call, fused kernel or loop is outside of it; of a loop only what stays as it is."""
+        if one.opcode != "while":
+            return frame.outside(inner, one)
+        kept = self._frame(computation).kept
+        if inner.part not in kept:
+            return None
+        turns = tuple(step if isinstance(step, bytes) else _by_turns(step, kept) for step in inner.path)
+        found = frame.source(one.operands[0], inner.part) if one.operands else None
+        return None if found is None else replace(found, path=found.path + turns)
 
     def _product(self, one: Instruction, frame: _Frame) -> Product | None:
         """Of two operands that the computation is given, the larger one is the weight."""
@@ -186,12 +209,20 @@ class _Reader:
         return found
 
 
+def _by_turns(step: tuple[Source | str, ...], kept: frozenset[int]) -> tuple[Source | str, ...]:
+    """Indices that a loop counts are the same in each loop over all turns."""
+    return tuple(
+        _TURN if isinstance(index, Source) and index.part not in kept and not index.path else index
+        for index in step
+    )
+
+
 class _Frame:
     """One computation, asked where its values come from."""
 
-    def __init__(self, module: Module, computation: int) -> None:
+    def __init__(self, module: Module, computation: int, depth: int = 0) -> None:
         self._module = module
-        self._computation = computation
+        self._depth = depth  # how many values and calls led here: a damaged program may go round in circles
         self._instructions = module.instructions(computation)
         self.by_id = {one.id: one for one in self._instructions}
         self._known: dict[int, Source | None] = {}
@@ -202,44 +233,77 @@ class _Frame:
         if one is None:
             return None
         if part >= 0:
-            if one.opcode == "tuple":
-                return self.source(one.operands[part]) if part < len(one.operands) else None
-            return (one.parameter, part) if one.opcode == "parameter" else None
-        if number not in self._known:
+            if one.opcode == "tuple" and part < len(one.operands):
+                return self.source(one.operands[part])
+            return Source(one.parameter, part) if one.opcode == "parameter" else None
+        if number not in self._known and self._depth < CALLS_DEEPEST:
+            self._depth += 1
             self._known[number] = self._source(one)
-        return self._known[number]
+            self._depth -= 1
+        return self._known.get(number)
 
     def _source(self, one: Instruction) -> Source | None:
+        path: tuple[Step, ...] = ()
         for _ in self.by_id:
-            if one.opcode == "parameter":
-                return one.parameter, -1
             first = self.by_id.get(one.operands[0]) if one.operands else None
+            if one.opcode == "parameter":
+                return Source(one.parameter, path=path)
             if first is None:
                 return None
-            if one.opcode == "get-tuple-element":
-                return self.source(first.id, one.index)
-            if one.opcode == "fusion":
-                first = self._passed_on(one)
+            if one.opcode in _PARTS:
+                indices = [self._index(operand) for operand in one.operands[1:]]
+                known = tuple(index for index in indices if index is not None)
+                if len(known) < len(indices):
+                    return None
+                path = (one.slices or known, *path)
             elif one.opcode not in _SAME:
-                return None
-            if first is None:
-                return None
+                found = self._passed_on(one, first)
+                return None if found is None else replace(found, path=found.path + path)
             one = first
         return None
 
-    def _passed_on(self, fused: Instruction) -> Instruction | None:
-        """The operand that a fused kernel only casts, reorders or takes a part of."""
-        if not fused.called or fused.called[0] == self._computation:
+    def _index(self, number: int) -> Source | str | None:
+        one = self.by_id.get(number)
+        return _CONSTANT if one is not None and one.opcode == "constant" else self.source(number)
+
+    def _passed_on(self, one: Instruction, first: Instruction) -> Source | None:
+        """What comes out of a tuple, or of a fused kernel that only casts, reorders or takes a part."""
+        if one.opcode == "get-tuple-element":
+            return self.source(first.id, one.index)
+        if one.opcode != "fusion" or not one.called:
             return None
-        inside = _Frame(self._module, fused.called[0])
-        root = root_of(self._module.instructions(fused.called[0]))
-        found = inside.source(root.id) if root is not None and root.opcode != "fusion" else None
-        place = found[0] if found is not None else len(fused.operands)
-        return self.by_id.get(fused.operands[place]) if place < len(fused.operands) else None
+        root = root_of(self._module.instructions(one.called[0]))
+        if root is None or root.opcode == "fusion":
+            return None
+        inner = _Frame(self._module, one.called[0], self._depth).source(root.id)
+        return None if inner is None else self.outside(inner, one)
+
+    def outside(self, inner: Source, one: Instruction) -> Source | None:
+        """What a source inside of a call or fused kernel is here."""
+        if inner.part >= 0 or inner.parameter >= len(one.operands):
+            return None
+        found = self.source(one.operands[inner.parameter])
+        path: list[Step] = []
+        for step in inner.path:
+            indices = step if isinstance(step, tuple) else ()
+            mapped = [self._index_outside(index, one) for index in indices]
+            known = tuple(index for index in mapped if index is not None)
+            if len(known) < len(mapped):
+                return None
+            path.append(known if isinstance(step, tuple) else step)
+        return None if found is None else replace(found, path=(*found.path, *path))
+
+    def _index_outside(self, index: Source | str, one: Instruction) -> Source | str | None:
+        if isinstance(index, str):
+            return index
+        is_here = index.part < 0 and not index.path and index.parameter < len(one.operands)
+        return self._index(one.operands[index.parameter]) if is_here else None
 
     @cached_property
     def kept(self) -> frozenset[int]:
         """The parts of what a loop carries that stay as they are."""
         root = root_of(self._instructions)
         operands = root.operands if root is not None and root.opcode == "tuple" else []
-        return frozenset(part for part, operand in enumerate(operands) if self.source(operand) == (0, part))
+        return frozenset(
+            part for part, operand in enumerate(operands) if self.source(operand) == Source(0, part)
+        )

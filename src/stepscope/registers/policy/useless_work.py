@@ -256,6 +256,12 @@ SCAN_LEFT_MOST = policy(
     unit="share of the loop's time",
     why="that a parallel scan may take, in the middle of both: where each turn moves a large state, the memory and not the turns takes the time",
 )
+SCAN_KERNEL_MOST_NS = policy(
+    "SCAN_KERNEL_MOST_NS",
+    10_000,
+    unit="ns",
+    why="mean length of a kernel of the loop: longer ones fill the device, as those of a batch that is computed in pieces do, and their turns cost little",
+)
 SHARED_WEIGHTS_LEAST = policy(
     "SHARED_WEIGHTS_LEAST",
     3,

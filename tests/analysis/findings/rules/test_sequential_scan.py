@@ -88,3 +88,9 @@ def test_few_turns_are_no_matter() -> None:
 def test_where_each_turn_moves_a_large_state_the_memory_decides() -> None:
     """64 MiB at 4.8 TB/s: a scan would take as long as the turns do."""
     assert "sequential-scan" not in found_in(size=1 << 18)
+
+
+def test_turns_that_fill_the_device_are_no_matter() -> None:
+    """As in a running mean of the gradients of parts of a batch."""
+    assert "sequential-scan" in found_in(turns=80, length=9)
+    assert "sequential-scan" not in found_in(turns=80, length=11)

@@ -17,13 +17,14 @@ from stepscope.analysis.xla.hlo_module import read_module
 from stepscope.analysis.xla.ops import events_of_programs, programs_that_ran
 from stepscope.analysis.xla.recurrences import Recurrence, recurrences_of
 from stepscope.registers.policy.compute import SMALL_KERNEL_NS
-from stepscope.registers.policy.findings import LOOP_LEAST, TURNS_OF_LOOP
+from stepscope.registers.policy.findings import LOOP_LEAST, MAJORITY, TURNS_OF_LOOP
 from stepscope.registers.policy.useless_work import (
     CONVOLUTION_PASSES,
     OUTSIDE_EFFICIENCY_LEAST,
     OUTSIDE_EFFICIENCY_MOST,
     OUTSIDE_LEAST,
     OUTSIDE_MOST,
+    SCAN_KERNEL_MOST_NS,
     SCAN_LEFT_MOST,
     SCAN_PASSES_LEAST,
     SCAN_PASSES_PER_LEVEL,
@@ -147,12 +148,20 @@ def _chosen(case: Case, loops: list[Recurrence], work: pl.DataFrame) -> pl.DataF
             continue
         fewest, most = _scan_ns(case, one, turns)
         whole = int(mine["dur_ns"].sum()) + _gaps(case, mine["event"])
-        if math.sqrt(fewest * most) > SCAN_LEFT_MOST * whole:
+        if math.sqrt(fewest * most) > SCAN_LEFT_MOST * whole or _fills_device(case, mine):
             continue
         share = {"least": min(1.0, fewest / took), "most": min(1.0, most / took)}
         found += [state.with_columns(pl.lit(value).alias(name) for name, value in share.items())]
         found += [_outside(case, mine.filter(~pl.col("state")))]
     return pl.concat(found)
+
+
+def _fills_device(case: Case, mine: pl.DataFrame) -> bool:
+    """Whether the turns do much else beside their state, as those that add up the gradients of parts of a batch."""
+    is_product = pl.col("class").is_in(PRODUCTS)
+    products = case.compute.kernels.filter(is_product, pl.col("event").is_in(mine["event"].implode()))
+    total = int(mine["dur_ns"].sum())
+    return total > SCAN_KERNEL_MOST_NS * len(mine) or int(products["time_ns"].sum()) > MAJORITY * total
 
 
 def _gaps(case: Case, events: pl.Series) -> int:
@@ -219,7 +228,7 @@ RULE: Rule[Case] = Rule(
     title="A loop computes turn by turn what a parallel scan computes at once",
     turn=142,
     page="kernels",
-    owns="kernels, copies and gaps of a loop of 64 turns or more in a compiled program whose state is a linear recurrence: each element of it is multiplied by what does not depend on it, and such things are added (running means, discounted sums, diagonal state-space models, cumulative sums). From a tenth of the step on, and where a scan takes half of the loop's time at most",
+    owns="kernels, copies and gaps of a loop of 64 turns or more in a compiled program whose state is a linear recurrence: each element of it is multiplied by what does not depend on it, and such things are added (running means, discounted sums, diagonal state-space models, cumulative sums). From a tenth of the step on, where a scan takes half of the loop's time at most, and the loop's kernels are mostly short and no products",
     change="the state takes 3 passes over the states of all turns at least (where all turns have the same factor, 12 over what they write out) and twice the logarithm of their number at most, at the bandwidth of the memory; other small kernels of the loop take 5 to 40 % of their time, long ones at most all of it, and none is launched turn by turn",
     fix={
         "jax": "Compute the recurrence h = a·h + b for all steps in parallel instead of lax.scan: jax.lax.associative_scan over the pairs (a, b) with (a1, b1), (a2, b2) → (a1·a2, a2·b1 + b2), jnp.cumsum or jnp.cumprod where there is only a sum or a product, or a convolution (by FFT if long) where a does not change. Very long sequences: in chunks, with lax.scan over the chunks.",
