@@ -38,8 +38,8 @@ from stepscope.registers.policy.useless_work import (
 )
 
 _OWNED = ("compute", "copy", "device_gap")
+_LAUNCHING = ("dispatch", "unexplained")  # what the host does from one kernel of a program to the next
 _TITLE = "The model runs once for each input, where one batch would do"
-_PASSES = {"event": pl.UInt32, "sure": pl.Boolean, "again": pl.Boolean}
 _PRODUCTS = {
     "op": pl.String,
     "shapes": pl.String,
@@ -238,7 +238,9 @@ def _chosen(case: Case, found: Passes) -> pl.DataFrame:
     joined = pl.max_horizontal(pl.col("flops_") / _flops_per_ns(case, rows), reading)
     long = pl.when(pl.col("time_ns") < SMALL_KERNEL_NS).then(0.0).otherwise(pl.col("time_ns"))
     product = pl.col("class").is_in(PRODUCTS) & pl.col("weight").is_not_null()
-    needed = pl.when(product).then(joined).otherwise(pl.coalesce("least_ns", long)) / pl.col("time_ns")
+    # More than it took is of a whole array of which the kernel reads or writes a part.
+    own = pl.when(pl.col("least_ns") <= pl.col("time_ns")).then("least_ns")
+    needed = pl.when(product).then(joined).otherwise(pl.coalesce(own, long)) / pl.col("time_ns")
 
     def share(least: float, efficiency: float) -> pl.Expr:
         return pl.max_horizontal(pl.lit(least), needed / efficiency).clip(upper_bound=1.0)
@@ -288,4 +290,4 @@ def _joined(case: Case, chosen: pl.DataFrame, left: str, launches: float) -> Pla
     items = case.plan.items.join(chosen.select("event", left), on="event", how="left", maintain_order="left")
     mine = items[left].is_not_null().gather(case.plan.host["item"])
     plan = case.plan.with_device(pl.lit(True), pl.lit(items[left].fill_null(1.0)))
-    return plan.with_host(pl.lit(mine) & (pl.col("cause") == "dispatch"), launches)
+    return plan.with_host(pl.lit(mine) & pl.col("cause").is_in(_LAUNCHING), launches)

@@ -72,7 +72,7 @@ def test_a_recurrence_is_first_and_owns_the_copies_in_its_loop() -> None:
     assert first.evidence["kernels_per_step"] == 3 * 128
     assert first.share == pytest.approx(3 * 128 * 8 / STEP, abs=0.03)
     # The product, the host and 14 passes of 5 µs are left; at worst also long kernels that are not of the state.
-    assert 1.8 < first.speedup.low < 2.4 < first.speedup.mid < 3 < first.speedup.high < 4
+    assert 1.8 < first.speedup.low < first.speedup.mid < 3.2 < first.speedup.high < 4.5
 
 
 def test_a_state_that_is_bent_must_go_turn_by_turn() -> None:
@@ -94,3 +94,9 @@ def test_turns_that_fill_the_device_are_no_matter() -> None:
     """As in a running mean of the gradients of parts of a batch."""
     assert "sequential-scan" in found_in(turns=80, length=9)
     assert "sequential-scan" not in found_in(turns=80, length=11)
+
+
+def test_a_kernel_that_writes_one_row_of_a_large_array_may_leave() -> None:
+    """The array has 32 MiB, for which the kernel would need 14 µs; it takes 7, and writes a row."""
+    large, small = (found_in(size)["sequential-scan"].speedup for size in (1024, 64))
+    assert large.high == pytest.approx(small.high, rel=0.1)

@@ -31,15 +31,9 @@ from stepscope.registers.policy.useless_work import (
 )
 
 _OF_LOOP = ("compute", "copy", "device_gap")
+_LAUNCHING = ("dispatch", "unexplained")  # what the host does from one kernel of a program to the next
 _COPIES = r"^memcpy\d*(_\w+)?$"
 _WHILE = b"while"
-_FOUND = {
-    "event": pl.UInt32,
-    "loop": pl.UInt32,
-    "state": pl.Boolean,
-    "least": pl.Float64,
-    "most": pl.Float64,
-}
 
 
 def find(case: Case) -> Finding | None:
@@ -182,9 +176,11 @@ def _scan_ns(case: Case, one: Recurrence, turns: int) -> tuple[float, float]:
 
 def _outside(case: Case, rest: pl.DataFrame) -> pl.DataFrame:
     """With what the other work of the loop takes when it is done for all turns at once, before or after the scan."""
-    known = case.compute.kernels.select("event", "class", "time_ns", "least_ns", pl.col("flops"), "bound")
+    known = case.compute.kernels.select("event", "class", "time_ns", "least_ns")
     rows = rest.join(known, on="event", how="left", maintain_order="left")
-    bound = (pl.col("least_ns") / pl.col("time_ns").clip(lower_bound=1)).fill_null(0.0).fill_nan(0.0)
+    # A kernel that writes one row of an array counts as if it wrote all of it: nothing is known of its work.
+    ratio = pl.col("least_ns") / pl.col("time_ns").clip(lower_bound=1)
+    bound = pl.when(ratio <= 1).then(ratio).otherwise(0.0)
     product = pl.col("class").is_in(PRODUCTS).fill_null(False)
     long = (pl.col("dur_ns") >= SMALL_KERNEL_NS) & ~product
     fast, slow = (
@@ -220,7 +216,7 @@ def _launched_less(plan: Plan, chosen: pl.DataFrame, left: str) -> Plan:
     """What is launched of the loop is as little of its launches as of its work."""
     items = plan.items.join(chosen, on="event", how="left", maintain_order="left")
     share = items[left].fill_null(1.0).gather(plan.host["item"])
-    return plan.with_host(pl.lit(share < 1) & (pl.col("cause") == "dispatch"), pl.lit(share))
+    return plan.with_host(pl.lit(share < 1) & pl.col("cause").is_in(_LAUNCHING), pl.lit(share))
 
 
 RULE: Rule[Case] = Rule(
