@@ -63,7 +63,7 @@ EXCEPTIONS = {
     "analysis/xla/hlo_module.py:_NUMBERS": "numbers of protobuf fields",
     "analysis/xla/hlo_module.py:_TEXTS": "numbers of protobuf fields",
     "analysis/xla/hlo_module.py:numbers": "bits of a protobuf varint",
-    "analysis/xla/instruction_cost.py:_BITS": "bits of XLA's types",
+    "analysis/xla/instruction_cost.py:BITS": "bits of XLA's types",
     "analysis/xla/instruction_cost.py:_CONV_CALLS": "places of operands",
     "analysis/xla/instruction_cost.py:_bytes": "bits in a byte",
     "analysis/xla/memory.py:_FLAGS": "numbers of protobuf fields",

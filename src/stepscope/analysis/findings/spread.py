@@ -154,6 +154,7 @@ _RARE = frozenset(
         "recomputed-prefix",
         "repeated-backward",
         "repeated-rows",
+        "sequential-scan",
         "slow-op",
         "small-kernels-in-loop",
         "unused-rows",

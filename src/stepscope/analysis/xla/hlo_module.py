@@ -74,6 +74,7 @@ class Instruction:
     window: memoryview | None = None
     convolution: memoryview | None = None
     contraction: memoryview | None = None
+    slices: bytes = b""  # where a part begins and ends, of each dimension
     config: bytes = b""
 
     @property
@@ -206,6 +207,8 @@ def read_instruction(message: memoryview) -> Instruction:
             made.shape = read_shape(value)
         elif key == 7:
             made.op_name = next((text(name) for number, name in fields(value, Problems()) if number == 2), "")
+        elif key == 17:
+            made.slices += value.tobytes() + b";"
         elif key == 36:
             made.operands += numbers(value)
         elif key == 38:

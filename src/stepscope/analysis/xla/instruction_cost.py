@@ -24,7 +24,7 @@ from stepscope.registers.policy.tables import XLA_CALL_DEPTH, XLA_WINDOW_SIZE
 from stepscope.trace.problems import Problems
 
 _LARGEST = 1 << 62
-_BITS = {
+BITS = {
     1: 8, 2: 8, 3: 16, 4: 32, 5: 64, 6: 8, 7: 16, 8: 32, 9: 64, 10: 16, 11: 32, 12: 64, 15: 64, 16: 16, 18: 128,
     19: 8, 20: 8, 21: 4, 22: 4, 23: 8, 24: 8, 25: 8, 26: 2, 27: 2, 28: 8, 29: 8, 32: 4, 33: 8,
 }  # fmt: skip
@@ -129,7 +129,7 @@ class Worker:
 
     def _product(self, instruction: Instruction, depth: int = 0) -> Instruction | None:
         """The matrix product that it is or has inside."""
-        if instruction.opcode in PRODUCTS or _is_library_product(instruction):
+        if instruction.opcode in PRODUCTS or is_library_product(instruction):
             return instruction
         if instruction.opcode != "fusion" or depth > XLA_CALL_DEPTH:
             return None
@@ -229,7 +229,8 @@ def _calls_product(made: Instruction) -> bool:
     return made.target.startswith(_GEMM_CALLS) and made.target != _TRIANGULAR_SOLVE
 
 
-def _is_library_product(made: Instruction) -> bool:
+def is_library_product(made: Instruction) -> bool:
+    """Whether a library multiplies matrices or convolves there."""
     return made.opcode == "custom-call" and (_calls_product(made) or made.target in _CONV_CALLS)
 
 
@@ -248,6 +249,14 @@ def _call_flops(made: Instruction, read: list[Shape]) -> int | None:
     contracted = found["dot_dimension_numbers"]["lhs_contracting_dimensions"]
     result = made.shape.parts[0] if made.shape.parts else made.shape
     return 2 * result.elements * math.prod(read[0].sizes[int(at)] for at in contracted)
+
+
+def dimension_numbers(made: Instruction) -> tuple[object, ...]:
+    """Which dimensions of its operands a product contracts, in a form that can be compared."""
+    settings = _config(made).get("gemm_backend_config")
+    contracted = settings.get("dot_dimension_numbers") if isinstance(settings, dict) else None
+    parts = (made.contraction, made.convolution, made.window)
+    return (str(contracted), *(part.tobytes() if part is not None else b"" for part in parts))
 
 
 def _attention(made: Instruction, read: list[Shape]) -> int:
@@ -338,5 +347,5 @@ def shape_bytes(shape: Shape) -> int | None:
 
 
 def _array_bits(shape: Shape) -> int | None:
-    size = _BITS.get(shape.element)
+    size = BITS.get(shape.element)
     return shape.elements * size if size else 0 if not shape.element else None

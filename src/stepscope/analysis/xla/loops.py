@@ -66,7 +66,7 @@ def loops_of(module: Module) -> Iterator[Instruction]:
 def _of_loop(module: Module, loop: Instruction) -> tuple[set[str], set[str], set[str], set[str]]:
     """Kernels of the loop that may leave, that must stay, that depend on the turn before, and that add up over the turns."""
     body = body_of(module, loop)
-    flow, count = _Flow(module), len(loop.shape.parts)
+    flow, count = Flow(module), len(loop.shape.parts)
     if body is None or not count:
         return set(), set(), set(), set()
     carried, filled = _carried(flow, body, count)
@@ -97,7 +97,7 @@ def root_of(instructions: Sequence[Instruction]) -> Instruction | None:
     return free[-1] if free else None
 
 
-def _carried(flow: _Flow, body: int, count: int) -> tuple[set[int], set[int]]:
+def _carried(flow: Flow, body: int, count: int) -> tuple[set[int], set[int]]:
     """The parts of the loop's state that a turn needs of the one before, other than counters, constants and sums; and the sums."""
     instructions = flow.module.instructions(body)
     by_id = {one.id: one for one in instructions}
@@ -119,7 +119,7 @@ def _carried(flow: _Flow, body: int, count: int) -> tuple[set[int], set[int]]:
     return set(range(count)) - free - sums, sums
 
 
-class _Flow:
+class Flow:
     """Which instructions depend on which, through calls and tuples."""
 
     def __init__(self, module: Module) -> None:

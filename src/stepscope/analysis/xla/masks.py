@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from stepscope.analysis.xla.hlo_module import Instruction, Module
 from stepscope.registers.policy.useless_work import CALLS_DEEPEST, CALLS_MOST, MASKED_PROGRAM_MOST
 
-_WHOLE = frozenset(range(1, 10))  # booleans and whole numbers, signed or not
+WHOLE_NUMBERS = frozenset(range(1, 10))  # booleans and whole numbers, signed or not
 _DATA, _KNOWN, _MASK = range(3)
 _CONSTANTS = ("constant", "iota", "partition-id", "replica-id")
 _CALLS = ("fusion", "call", "while")
@@ -75,7 +75,7 @@ class _Flow:
     def _parameter(self, one: Instruction, given: Sequence[Value], depth: int) -> Value:
         if depth:
             return given[one.parameter] if one.parameter < len(given) else _DATA
-        return _MASK if one.element in _WHOLE and one.shape.sizes else _DATA
+        return _MASK if one.element in WHOLE_NUMBERS and one.shape.sizes else _DATA
 
     def _called(self, one: Instruction, operands: Sequence[Value], depth: int) -> Value:
         """A loop hands on what it is given: a mask stays what it is from turn to turn."""

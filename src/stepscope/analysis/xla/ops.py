@@ -27,6 +27,10 @@ from stepscope.trace.trace import Trace
 _OF_INSTRUCTION = {"scope": pl.String, "flops": pl.Int64, "bytes": pl.Int64, "shapes": pl.String}
 WORK = {"event": pl.UInt32, "op": pl.String, **_OF_INSTRUCTION}
 _WORK_KINDS = ("op", "kernel", "copy", "memset")
+_EVENTS = {
+    "event": pl.UInt32, "kind": pl.String, "name": pl.String, "start_ns": pl.Int64, "module": pl.String,
+    "instruction": pl.String, "run": pl.UInt32, "device": pl.Int32,
+}  # fmt: skip
 UNKNOWN_OP = "custom-call"  # a library's kernel whose call is not known
 _NUMBER = re.compile(r"(_\d+)+$")
 _ENTERED = ("while", "call")
@@ -61,6 +65,27 @@ def programs_that_ran(trace: Trace) -> list[tuple[str, int | None, bytes]]:
         (str(name), device, _code(modules, str(name), program)) for name, program, device in ran.iter_rows()
     ]
     return [(name, device, hlo) for name, device, hlo in found if hlo is not None]
+
+
+def events_of_programs(trace: Trace) -> pl.DataFrame:
+    """event, kind, name, start_ns, module, instruction, run, device of the device's work, as far as it names its program.
+
+    What runs inside a graph names the graph as its instruction, and kernels their own names.
+    """
+    modules = trace.modules.drop_nulls("hlo")
+    rows = _program_work(trace, modules) if len(modules) else pl.DataFrame()
+    if rows.is_empty():
+        return pl.DataFrame(schema=_EVENTS)
+    return rows.filter(pl.col("device").is_not_null()).select(
+        "event",
+        pl.col("kind").cast(pl.String),
+        pl.col("name").cast(pl.String),
+        "start_ns",
+        "module",
+        "instruction",
+        "run",
+        "device",
+    )
 
 
 class Program:

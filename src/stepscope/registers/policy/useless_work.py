@@ -232,3 +232,51 @@ MESSAGES_READ_FAST = policy(
     unit="share of the memory's bandwidth",
     why="at which it reads them at best: rows of many edges stay in the cache",
 )
+SCAN_PASSES_LEAST = policy(
+    "SCAN_PASSES_LEAST",
+    3,
+    unit="passes over all states of a sequence",
+    why="that a parallel scan takes at least: it reads what comes in, writes the sums of blocks, and writes the states; a convolution takes about as many",
+)
+SCAN_PASSES_PER_LEVEL = policy(
+    "SCAN_PASSES_PER_LEVEL",
+    2,
+    unit="passes for each doubling of the length",
+    why="that it takes at most: jax.lax.associative_scan goes up and down a tree, and compilers fuse its levels at best in part",
+)
+CONVOLUTION_PASSES = policy(
+    "CONVOLUTION_PASSES",
+    12,
+    unit="passes over what goes in or comes out of all turns",
+    why="that a long convolution by FFT takes in place of a recurrence with one factor for all turns: three transforms, padded to twice the length, read and write twice as much",
+)
+SCAN_LEFT_MOST = policy(
+    "SCAN_LEFT_MOST",
+    0.5,
+    unit="share of the loop's time",
+    why="that a parallel scan may take, in the middle of both: where each turn moves a large state, the memory and not the turns takes the time",
+)
+SCAN_KERNEL_MOST_NS = policy(
+    "SCAN_KERNEL_MOST_NS",
+    10_000,
+    unit="ns",
+    why="mean length of a kernel of the loop: longer ones fill the device, as those of a batch that is computed in pieces do, and their turns cost little",
+)
+SHARED_WEIGHTS_LEAST = policy(
+    "SHARED_WEIGHTS_LEAST",
+    3,
+    unit="weights that a program multiplies as often",
+    why="one or two may be a layer that several parts of a model share",
+)
+PASSES_LEFT_MOST = policy(
+    "PASSES_LEFT_MOST",
+    0.75,
+    unit="share of the passes' time",
+    why="that one pass over all inputs may take, in the middle of best and worst: beyond that the batch fills the device already",
+)
+UNSURE_PASSES = policy(
+    "UNSURE_PASSES",
+    0.8,
+    unit="certainty",
+    why="a profile does not show whether a program that runs several times in a row is given the same weights each time; an ensemble of models has others",
+)

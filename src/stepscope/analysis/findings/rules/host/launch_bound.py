@@ -77,7 +77,7 @@ def _gains(cause: Finding) -> bool:
 
 
 _CASTS = "weight-casts"
-_CAUSES = ("optimizer-loop", _CASTS, "recomputed-weights")
+_CAUSES = ("optimizer-loop", _CASTS, "recomputed-weights", "sequential-scan")
 _DATA_DEPENDENT = r"^aten::(nonzero|masked_select|_?unique\w*|repeat_interleave)$"
 
 

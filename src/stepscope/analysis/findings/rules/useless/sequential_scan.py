@@ -1,0 +1,235 @@
+"""A loop of a compiled program computes a linear recurrence turn by turn, which a parallel scan computes at once."""
+
+from __future__ import annotations
+
+import math
+
+import polars as pl
+
+from stepscope.analysis.compute.classes import PRODUCTS
+from stepscope.analysis.findings.case import Case
+from stepscope.analysis.findings.change import Change
+from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.promise import shorten_kernels, timed
+from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.analysis.replay.plan import Plan
+from stepscope.analysis.xla.hlo_module import read_module
+from stepscope.analysis.xla.ops import events_of_programs, programs_that_ran
+from stepscope.analysis.xla.recurrences import Recurrence, recurrences_of
+from stepscope.registers.policy.compute import SMALL_KERNEL_NS
+from stepscope.registers.policy.findings import LOOP_LEAST, MAJORITY, TURNS_OF_LOOP
+from stepscope.registers.policy.useless_work import (
+    CONVOLUTION_PASSES,
+    OUTSIDE_EFFICIENCY_LEAST,
+    OUTSIDE_EFFICIENCY_MOST,
+    OUTSIDE_LEAST,
+    OUTSIDE_MOST,
+    SCAN_KERNEL_MOST_NS,
+    SCAN_LEFT_MOST,
+    SCAN_PASSES_LEAST,
+    SCAN_PASSES_PER_LEVEL,
+)
+
+_OF_LOOP = ("compute", "copy", "device_gap")
+_LAUNCHING = ("dispatch", "unexplained")  # what the host does from one kernel of a program to the next
+_COPIES = r"^memcpy\d*(_\w+)?$"
+_WHILE = b"while"
+
+
+def find(case: Case) -> Finding | None:
+    """Loops whose state is only multiplied and added to, if they take a good part of the step."""
+    if not case.runs_programs or case.is_tpu or not case.peaks or not _repeats(case):
+        return None
+    loops = _recurrences(case)
+    if not loops:
+        return None
+    mine = _chosen(case, list(loops.values()), _events_of(case, loops))
+    owned = _owned(case, mine["event"])
+    ns = case.per_step(owned)
+    if mine.is_empty() or ns < LOOP_LEAST * case.step_ns:
+        return None
+    steps = max(1, len(case.lengths))
+    count = round(len(mine) / steps)
+    turns = max(
+        one.trips or _turns(mine, place) // steps
+        for place, one in enumerate(loops.values())
+        if place in mine["loop"]
+    )
+    detail = (
+        f"{case.of_step(ns)} is spent in a loop of {turns:,} turns inside the program, whose state is only multiplied and added to:"
+        f" its {count:,} kernels run one after the other, though a scan over all turns in parallel gives the same."
+    )
+    evidence = {"turns": turns, "kernels_per_step": count}
+    return timed(case, RULE, owned, _scanned(case, mine), detail, evidence)
+
+
+def _repeats(case: Case) -> bool:
+    """Whether kernels that run again and again take enough of the step: else no code has to be read."""
+    steps = max(1, len(case.lengths))
+    often = case.kernels.drop_nulls("step").filter(pl.len().over("name") >= TURNS_OF_LOOP * steps)
+    return len(often) >= TURNS_OF_LOOP
+
+
+def _recurrences(case: Case) -> dict[tuple[str, int], Recurrence]:
+    """The linear recurrences of the programs that ran, by program and number."""
+    codes = {hlo: name for name, _, hlo in programs_that_ran(case.trace) if _WHILE in hlo}
+    return {
+        (name, number): one
+        for hlo, name in codes.items()
+        for number, one in enumerate(recurrences_of(read_module(hlo)))
+        if one.trips is None or one.trips >= TURNS_OF_LOOP
+    }
+
+
+def _events_of(case: Case, loops: dict[tuple[str, int], Recurrence]) -> pl.DataFrame:
+    """event, loop, state, dur_ns of the work of these loops in steps, with the copies between two of its kernels."""
+    names = [
+        (module, name, place, _as_kernel(name) in one.state)
+        for place, ((module, _), one) in enumerate(loops.items())
+        for name in sorted(one.names | one.instructions)
+    ]
+    schema = {"module": pl.String, "key": pl.String, "loop": pl.UInt32, "state": pl.Boolean}
+    known = pl.DataFrame(names, schema=schema, orient="row").unique(["module", "key"], keep="first")
+    rows = events_of_programs(case.trace).filter(pl.col("device") == case.device)
+    for key in ("name", "instruction"):
+        rows = rows.join(
+            known.rename({"key": key, "loop": f"loop_{key}", "state": f"state_{key}"}),
+            on=["module", key],
+            how="left",
+            maintain_order="left",
+        )
+    rows = rows.select(
+        "event",
+        "run",
+        "start_ns",
+        copies=(pl.col("kind") == "copy") | pl.col("name").str.contains(_COPIES),
+        loop=pl.coalesce("loop_name", "loop_instruction"),
+        state=pl.coalesce("state_name", "state_instruction").fill_null(False),
+    ).sort("start_ns")
+    before, after = (getattr(pl.col("loop"), way)().over("run") for way in ("forward_fill", "backward_fill"))
+    between = pl.when(pl.col("copies") & (before == after)).then(before)
+    rows = rows.with_columns(loop=pl.coalesce("loop", between)).drop_nulls("loop")
+    events = case.trace.events
+    return rows.select(
+        "event",
+        "loop",
+        "state",
+        dur_ns=events["dur_ns"].gather(rows["event"]),
+        step=events["step"].gather(rows["event"]),
+    ).drop_nulls("step")
+
+
+def _as_kernel(instruction: str) -> str:
+    return instruction.replace(".", "_").replace("-", "_")
+
+
+def _turns(mine: pl.DataFrame, loop: int) -> int:
+    """Turns of a loop in all steps: the calls of the kernel of its state that is called most."""
+    return int(mine.filter(pl.col("loop") == loop, pl.col("state"))["calls"].max() or 0)  # type: ignore[arg-type]
+
+
+def _chosen(case: Case, loops: list[Recurrence], work: pl.DataFrame) -> pl.DataFrame:
+    """event, loop, state, calls, least, most: what a parallel scan leaves of the time of each kernel of the loops that gain by it."""
+    names = case.trace.events["name"].gather(work["event"])
+    work = work.with_columns(name=names).with_columns(calls=pl.len().over("loop", "name"))
+    found = [pl.DataFrame(schema={**work.schema, "least": pl.Float64, "most": pl.Float64})]
+    for place, one in enumerate(loops):
+        mine = work.filter(pl.col("loop") == place)
+        state = mine.filter("state")
+        took = int(state["dur_ns"].sum())
+        turns = _turns(mine, place)
+        if turns < TURNS_OF_LOOP * max(1, len(case.lengths)) or not took:
+            continue
+        fewest, most = _scan_ns(case, one, turns)
+        whole = int(mine["dur_ns"].sum()) + _gaps(case, mine["event"])
+        if math.sqrt(fewest * most) > SCAN_LEFT_MOST * whole or _fills_device(case, mine):
+            continue
+        share = {"least": min(1.0, fewest / took), "most": min(1.0, most / took)}
+        found += [state.with_columns(pl.lit(value).alias(name) for name, value in share.items())]
+        found += [_outside(case, mine.filter(~pl.col("state")))]
+    return pl.concat(found)
+
+
+def _fills_device(case: Case, mine: pl.DataFrame) -> bool:
+    """Whether the turns do much else beside their state, as those that add up the gradients of parts of a batch."""
+    is_product = pl.col("class").is_in(PRODUCTS)
+    products = case.compute.kernels.filter(is_product, pl.col("event").is_in(mine["event"].implode()))
+    total = int(mine["dur_ns"].sum())
+    return total > SCAN_KERNEL_MOST_NS * len(mine) or int(products["time_ns"].sum()) > MAJORITY * total
+
+
+def _gaps(case: Case, events: pl.Series) -> int:
+    """Time of the device before these kernels in which it does nothing."""
+    items = case.plan.items.filter(pl.col("event").is_in(events.implode()))
+    return int(items["gap_ns"].sum())
+
+
+def _scan_ns(case: Case, one: Recurrence, turns: int) -> tuple[float, float]:
+    """What a parallel scan over the states of these turns takes at least and at most."""
+    rate = case.peaks.bytes_per_s / 1e9 if case.peaks else 1.0
+    length = min(turns, one.trips or turns // max(1, len(case.lengths)))
+    started = SMALL_KERNEL_NS * turns / max(1, length)
+    states, written = (max(turns * size / rate, started) for size in (one.bytes, one.convolved or one.bytes))
+    fewest = min(SCAN_PASSES_LEAST * states, CONVOLUTION_PASSES * written)
+    return fewest, SCAN_PASSES_PER_LEVEL * math.log2(max(2, length)) * states
+
+
+def _outside(case: Case, rest: pl.DataFrame) -> pl.DataFrame:
+    """With what the other work of the loop takes when it is done for all turns at once, before or after the scan."""
+    known = case.compute.kernels.select("event", "class", "time_ns", "least_ns")
+    rows = rest.join(known, on="event", how="left", maintain_order="left")
+    # A kernel that writes one row of an array counts as if it wrote all of it: nothing is known of its work.
+    ratio = pl.col("least_ns") / pl.col("time_ns").clip(lower_bound=1)
+    bound = pl.when(ratio <= 1).then(ratio).otherwise(0.0)
+    product = pl.col("class").is_in(PRODUCTS).fill_null(False)
+    long = (pl.col("dur_ns") >= SMALL_KERNEL_NS) & ~product
+    fast, slow = (
+        pl.when(product).then(bound / efficiency).otherwise(bound)
+        for efficiency in (OUTSIDE_EFFICIENCY_MOST, OUTSIDE_EFFICIENCY_LEAST)
+    )
+    return rows.with_columns(
+        least=pl.max_horizontal(pl.lit(OUTSIDE_LEAST), fast).clip(upper_bound=1.0),
+        most=pl.when(long)
+        .then(1.0)
+        .otherwise(pl.max_horizontal(pl.lit(OUTSIDE_MOST), slow).clip(upper_bound=1.0)),
+    ).select(*rest.columns, "least", "most")
+
+
+def _owned(case: Case, events: pl.Series) -> pl.DataFrame:
+    """The work of the loop, the gaps in it, and the time in which the device waits for it to be launched."""
+    launches = case.trace.links.filter(pl.col("why") == "launch", pl.col("to").is_in(events.implode()))
+    works = pl.col("part").is_in(_OF_LOOP) & pl.col("named_by").is_in(events.implode())
+    waits = (pl.col("part") == "dispatch") & pl.col("named_by").is_in(launches["from"].implode())
+    return case.free(works | waits)
+
+
+def _scanned(case: Case, mine: pl.DataFrame) -> Change:
+    """A few large kernels do the work, and only these are launched."""
+    chosen = mine.select("event", "least", "most")
+    change = shorten_kernels(case, chosen)
+    return Change(
+        _launched_less(change.smallest, chosen, "most"), _launched_less(change.largest, chosen, "least")
+    )
+
+
+def _launched_less(plan: Plan, chosen: pl.DataFrame, left: str) -> Plan:
+    """What is launched of the loop is as little of its launches as of its work."""
+    items = plan.items.join(chosen, on="event", how="left", maintain_order="left")
+    share = items[left].fill_null(1.0).gather(plan.host["item"])
+    return plan.with_host(pl.lit(share < 1) & pl.col("cause").is_in(_LAUNCHING), pl.lit(share))
+
+
+RULE: Rule[Case] = Rule(
+    code="sequential-scan",
+    title="A loop computes turn by turn what a parallel scan computes at once",
+    turn=142,
+    page="kernels",
+    owns="kernels, copies and gaps of a loop of 64 turns or more in a compiled program whose state is a linear recurrence: each element of it is multiplied by what does not depend on it, and such things are added (running means, discounted sums, diagonal state-space models, cumulative sums). From a tenth of the step on, where a scan takes half of the loop's time at most, and the loop's kernels are mostly short and no products",
+    change="the state takes 3 passes over the states of all turns at least (where all turns have the same factor, 12 over what they write out) and twice the logarithm of their number at most, at the bandwidth of the memory; other small kernels of the loop take 5 to 40 % of their time, long ones at most all of it, and none is launched turn by turn",
+    fix={
+        "jax": "Compute the recurrence h = a·h + b for all steps in parallel instead of lax.scan: jax.lax.associative_scan over the pairs (a, b) with (a1, b1), (a2, b2) → (a1·a2, a2·b1 + b2), jnp.cumsum or jnp.cumprod where there is only a sum or a product, or a convolution (by FFT if long) where a does not change. Very long sequences: in chunks, with lax.scan over the chunks.",
+        "tensorflow": "Compute the recurrence h = a·h + b for all steps in parallel instead of a tf.while_loop or tf.scan: tfp.math.scan_associative over the pairs (a, b), tf.cumsum or tf.math.cumprod, or a convolution where a does not change.",
+        ANY: "Compute the recurrence for all steps in parallel: an associative scan, a cumulative sum, or a convolution.",
+    },
+    find=find,
+)
