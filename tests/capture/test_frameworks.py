@@ -133,6 +133,16 @@ def test_names_inside_graphs(job: dict[str, Any]) -> None:
         assert job["stderr"].count("AutoGraph could not") == 0
 
 
+def test_python_functions_have_names(job: dict[str, Any]) -> None:
+    """TensorFlow's own profiler writes none: they are sampled, so that a short job has some of them."""
+    import stepscope
+
+    if job["name"] == "tensorflow":
+        events = stepscope.load(job["scheduled"]["files"][0]).traces[0].events
+        names = events.filter(events["kind"] == "python")["name"].cast(str)
+        assert names.str.contains(r"tensorflow_job\.py\(\d+\): ").any()
+
+
 def test_xprof_reads_it(job: dict[str, Any]) -> None:
     if job["name"] not in ("jax", "tensorflow"):
         return

@@ -30,14 +30,14 @@ _LATE_NS = 500_000
 def cut(path: Path, stretches: list[Stretch], asked_ns: int | None = None) -> None:
     """Leave only events that begin in one of the intervals, given in nanoseconds since 1970 as is `asked_ns`."""
     data = path.read_bytes()
-    start, early = _session_start(data), 0
+    start, early = session_start(data), 0
     if start is None:
         start, early = asked_ns, _LATE_NS
     if start is None:
         raise ValueError("the file does not record when its session began")
     wanted = [((low - start - early) * 1000, (high - start) * 1000) for low, high in stretches]
     out = bytearray()
-    for number, head, body, end in _fields(data, 0, len(data)):
+    for number, head, body, end in fields(data, 0, len(data)):
         if number == _PLANES:
             plane = _plane(data, body, end, wanted)
             out += head_of(number, len(plane))
@@ -49,7 +49,7 @@ def cut(path: Path, stretches: list[Stretch], asked_ns: int | None = None) -> No
 
 def _plane(data: bytes, at: int, end: int, wanted: list[Stretch]) -> bytearray:
     out = bytearray()
-    for number, head, body, stop in _fields(data, at, end):
+    for number, head, body, stop in fields(data, at, end):
         if number == _PLANE_LINES:
             line = _line(data, body, stop, wanted)
             out += head_of(number, len(line))
@@ -62,8 +62,8 @@ def _plane(data: bytes, at: int, end: int, wanted: list[Stretch]) -> bytearray:
 def _line(data: bytes, at: int, end: int, wanted: list[Stretch]) -> bytearray:
     """The line with its wanted events. Its time may come after them, so it is looked for first."""
     out = bytearray()
-    base_ps = 1000 * _number(data, at, end, _LINE_TIME)
-    for number, head, body, stop in _fields(data, at, end):
+    base_ps = 1000 * number_of(data, at, end, _LINE_TIME)
+    for number, head, body, stop in fields(data, at, end):
         if number == _LINE_EVENTS:
             offset = _offset(data, body, stop)
             begins = base_ps + (offset or 0)
@@ -76,16 +76,17 @@ def _line(data: bytes, at: int, end: int, wanted: list[Stretch]) -> bytearray:
 def _offset(data: bytes, at: int, end: int) -> int | None:
     """When the event begins after its line; None for one that is only a count."""
     counted = False
-    for number, _, body, _ in _fields(data, at, end):
+    for number, _, body, _ in fields(data, at, end):
         if number == _EVENT_OFFSET:
             return read_varint(data, body)[0]
         counted = counted or number == 5
     return None if counted else 0
 
 
-def _session_start(data: bytes) -> int | None:
-    for number, _, body, end in _fields(data, 0, len(data)):
-        if number == _PLANES and _text(data, body, end, _PLANE_NAME) == _ENVIRONMENT:
+def session_start(data: bytes) -> int | None:
+    """When the times of the file begin, in nanoseconds since 1970; None where it does not say so."""
+    for number, _, body, end in fields(data, 0, len(data)):
+        if number == _PLANES and text_of(data, body, end, _PLANE_NAME) == _ENVIRONMENT:
             return _stat(data, body, end)
     return None
 
@@ -93,32 +94,32 @@ def _session_start(data: bytes) -> int | None:
 def _stat(data: bytes, at: int, end: int) -> int | None:
     names: dict[int, bytes] = {}
     values: dict[int, int] = {}
-    for number, _, body, stop in _fields(data, at, end):
+    for number, _, body, stop in fields(data, at, end):
         if number == _PLANE_STAT_NAMES:
-            entry = {field: (inner, last) for field, _, inner, last in _fields(data, body, stop)}
+            entry = {field: (inner, last) for field, _, inner, last in fields(data, body, stop)}
             if 2 in entry:
-                names[_number(data, body, stop, 1)] = _text(data, *entry[2], 2)
+                names[number_of(data, body, stop, 1)] = text_of(data, *entry[2], 2)
         elif number == _PLANE_STATS:
             value = next(
-                (read_varint(data, b)[0] for n, _, b, _ in _fields(data, body, stop) if n in (3, 4)), 0
+                (read_varint(data, b)[0] for n, _, b, _ in fields(data, body, stop) if n in (3, 4)), 0
             )
-            values[_number(data, body, stop, 1)] = value
+            values[number_of(data, body, stop, 1)] = value
     return next((values[key] for key, name in names.items() if name == _START and key in values), None)
 
 
-def _number(data: bytes, at: int, end: int, wanted: int) -> int:
+def number_of(data: bytes, at: int, end: int, wanted: int) -> int:
+    """The number in this field of a message, 0 without one."""
     return next(
-        (read_varint(data, body)[0] for number, _, body, _ in _fields(data, at, end) if number == wanted), 0
+        (read_varint(data, body)[0] for number, _, body, _ in fields(data, at, end) if number == wanted), 0
     )
 
 
-def _text(data: bytes, at: int, end: int, wanted: int) -> bytes:
-    return next(
-        (data[body:stop] for number, _, body, stop in _fields(data, at, end) if number == wanted), b""
-    )
+def text_of(data: bytes, at: int, end: int, wanted: int) -> bytes:
+    """The text in this field of a message, empty without one."""
+    return next((data[body:stop] for number, _, body, stop in fields(data, at, end) if number == wanted), b"")
 
 
-def _fields(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int, int]]:
+def fields(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int, int]]:
     """Field number, where the field begins, where its content begins, where it ends."""
     while at < end:
         head = at

@@ -22,6 +22,9 @@ from stepscope.registers.policy.findings import (
     BYTES_BEFORE_FLOATS,
     DOMINANT_FUNCTION,
     MAJORITY,
+    OWN_CODE,
+    OWN_CODE_SAVES,
+    OWN_CODE_SAVES_LEAST,
     WORTH_A_FINDING,
 )
 from stepscope.trace.scopes import ancestors
@@ -30,7 +33,7 @@ from stepscope.trace.scopes import ancestors
 def find(case: Case) -> Finding | None:
     """Without a device, user code is what computes, but one function may be most of the step."""
     if case.device is None:
-        return _find_dominant(case)
+        return _find_own_code(case) or _find_dominant(case)
     others = by_framework(case)
     owned = case.free(pl.col("part") == "python", ~pl.col("slice").is_in(others["slice"].implode()))
     named = others["named_by"].unique().implode()
@@ -79,9 +82,7 @@ def _of_dominant(case: Case, python: pl.Expr) -> pl.Expr:
     """Python inside the calls of the user's function that takes most of it; all of it where there is none but the step."""
     rows = case.plan.host.filter(python)
     events = case.trace.events
-    mine = (events["kind"] == "python") & (host_codes(case.trace) == USER)
-    nearest = pl.select(pl.when(mine).then(events["id"]).otherwise(ancestors(events, mine))).to_series()
-    frames = rows.select("ns", frame=nearest.gather(rows["event"])).drop_nulls()
+    frames = rows.select("ns", frame=_nearest_of_user(case).gather(rows["event"])).drop_nulls()
     named = frames.with_columns(name=events["name"].gather(frames["frame"]))
     summed = named.group_by("name").agg(pl.col("ns").sum(), pl.col("frame").min()).sort("ns", descending=True)
     total = int(rows["ns"].sum())
@@ -112,6 +113,46 @@ def _is_step(case: Case, frame: int) -> bool:
     return int(inside.gather(launching).sum()) > MAJORITY * len(launching)
 
 
+def _find_own_code(case: Case) -> Finding | None:
+    """The user's function whose Python takes much of the step, beside a framework that could compute the same."""
+    events = case.trace.events
+    if case.is_broken or not (events["kind"] == "op").any():
+        return None
+    python = case.free(pl.col("part") == "python", pl.col("named_by").is_not_null())
+    inside = python.with_columns(frame=_nearest_of_user(case).gather(python["named_by"])).drop_nulls("frame")
+    named = inside.with_columns(function=events["name"].gather(inside["frame"]).cast(pl.String))
+    summed = (
+        named.group_by("function").agg(pl.col("ns").sum()).sort(["ns", "function"], descending=[True, False])
+    )
+    if summed.is_empty():
+        return None
+    owned = named.filter(pl.col("function") == summed["function"][0])
+    ns = case.per_step(owned)
+    share = ns / case.step_ns
+    if share < OWN_CODE or case.is_of_one_step(owned):
+        return None
+    case.claim(owned)
+    left = Interval(1 - share, 1 - OWN_CODE_SAVES * share, 1 - OWN_CODE_SAVES_LEAST * share)
+    title = "" if share >= DOMINANT_FUNCTION else "One function takes much of the step"
+    function = short_name(summed["function"][0])
+    detail = f"{case.of_step(ns)} of Python code in {function}, mostly in {_described(case, owned)}."
+    evidence = {"names": case.top_names(owned), "function": summed["function"][0]}
+    found = saving(case, RULE, ns, left, detail, evidence, title)
+    found.where = case.places(owned.with_columns(named_by="frame"))
+    return found
+
+
+def _described(case: Case, owned: pl.DataFrame) -> str:
+    return short_name(case.top_names(owned, 1)[0]["name"] or "")
+
+
+def _nearest_of_user(case: Case) -> pl.Series:
+    """By event: itself or what it is in, if that is a frame of the user's own code."""
+    events = case.trace.events
+    mine = (events["kind"] == "python") & (host_codes(case.trace) == USER)
+    return pl.select(pl.when(mine).then(events["id"]).otherwise(ancestors(events, mine))).to_series()
+
+
 def _find_dominant(case: Case) -> Finding | None:
     """How much faster the function or op can become is unknown, so that only the bound is given."""
     computing = case.free(pl.col("part").is_in(["python", "host_compute"]), pl.col("name").is_not_null())
@@ -132,8 +173,8 @@ RULE: Rule[Case] = Rule(
     title="The device waits for Python code",
     turn=110,
     title_without_device="One function takes most of the step",
-    owns="`python`; without a device, the function or op that takes at least half of the step",
-    change="your code between launches takes no time; if one function takes most of it, only that function at worst. At best, the ops, copies and waits of the functions that take most of it disappear too. If the unprofiled step is unknown, the finding is advice below a speed-up of 1.3 on the fastest host, because the profiler may have slowed it down. Without a device there is no replay, only an upper bound",
+    owns="`python`; without a device, the Python of the function of yours that takes at least 30 % of the step, or the function or op that takes at least half of it",
+    change="your code between launches takes no time; if one function takes most of it, only that function at worst. At best, the ops, copies and waits of the functions that take most of it disappear too. If the unprofiled step is unknown, the finding is advice below a speed-up of 1.3 on the fastest host, because the profiler may have slowed it down. Without a device there is no replay: half to all of your function's Python disappears; of other functions and ops there is only an upper bound",
     fix={
         ANY: "Move this code out of the step, vectorise it, or run it in the background.",
     },

@@ -1,0 +1,52 @@
+"""User code: the function that takes much of a step beside a framework on the same processor."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from stepscope.analysis.findings.apply import apply_rules
+from stepscope.analysis.findings.finding import Finding
+from tests.builders.cases import case_of_text, steps
+
+OWN = "job.py(12): features"
+LIBRARY = "/usr/lib/python3/site-packages/numpy/fft/_pocketfft.py(58): _raw_fft"
+
+
+def found_in(length: int, outer: str = OWN, inner: str = LIBRARY) -> dict[str, Finding]:
+    """Steps of 1 ms: so long in a function of the user's that calls a library, the rest in an op."""
+    rows = [
+        f"main  0  {length}  {outer}  python  -",
+        f"main  10  {length - 10}  {inner}  python  -",
+        f"main  {length}  {990 - length}  MatMul  op  -",
+    ]
+    case = replace(case_of_text(steps(*rows), framework="tensorflow"), device=None)
+    return {each.code: each for each in apply_rules(case)}
+
+
+def test_the_users_function_owns_the_libraries_that_it_calls() -> None:
+    found = found_in(800)["host-python"]
+    assert found.title == "One function takes most of the step"
+    assert found.evidence["function"] == OWN
+    assert found.share == pytest.approx(0.8, abs=0.01)
+    assert (found.where[0].function, found.where[0].line) == ("features", 12)
+    # Half of its time to all of it goes.
+    assert 1.5 < found.speedup.low < found.speedup.mid == pytest.approx(1 / (1 - 0.8 * 0.8), rel=0.02)
+    assert found.speedup.high == pytest.approx(5, rel=0.3)
+
+
+def test_below_half_of_the_step_it_is_much_of_it() -> None:
+    assert found_in(400)["host-python"].title == "One function takes much of the step"
+
+
+def test_beside_a_longer_op_a_small_part_is_no_finding() -> None:
+    found = found_in(200)["host-python"]
+    assert "function" not in found.evidence
+    assert [each["name"] for each in found.evidence["names"]] == ["MatMul"]
+
+
+def test_code_of_libraries_alone_is_nobodys_function() -> None:
+    found = found_in(800, outer=LIBRARY)
+    assert "function" not in found["host-python"].evidence
+    assert found["host-python"].speedup.mid == 1
