@@ -27,6 +27,7 @@ MODULES = (
     "calibration.runs",
     "policy.findings",
     "policy.ranking",
+    "policy.host_code",
     "policy.useless_work",
     "policy.compute",
     "policy.capture",

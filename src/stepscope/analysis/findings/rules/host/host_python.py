@@ -18,14 +18,12 @@ from stepscope.names import short_name
 from stepscope.native.host.lineage import USER
 from stepscope.registers.calibration.launches import SHORT_READ_NS
 from stepscope.registers.calibration.profiler import WARM_DISPATCH_WORST
-from stepscope.registers.policy.findings import (
-    BYTES_BEFORE_FLOATS,
+from stepscope.registers.policy.findings import BYTES_BEFORE_FLOATS, MAJORITY, WORTH_A_FINDING
+from stepscope.registers.policy.host_code import (
     DOMINANT_FUNCTION,
-    MAJORITY,
     OWN_CODE,
     OWN_CODE_SAVES,
     OWN_CODE_SAVES_LEAST,
-    WORTH_A_FINDING,
 )
 from stepscope.trace.scopes import ancestors
 
