@@ -67,6 +67,24 @@ def test_frames_are_cut_where_events_of_their_thread_begin_and_end(tmp_path: Pat
     assert events.filter(events["kind"] == "python")["step"].n_unique() == 1
 
 
+def test_a_frame_holds_the_whole_of_a_long_call_that_it_seems_to_end_in(tmp_path: Path) -> None:
+    """Samples are two milliseconds apart: the end between two of them is known within one."""
+    host = PlaneBytes("/host:CPU")
+    host.line(
+        "python",
+        [host.event(STEP, 0, 20_000_000_000, step_num=1), host.event("call", 4_000_000_000, 8_000_000_000)],
+    )
+    path = tmp_path / "x.xplane.pb"
+    path.write_bytes(space(host, environment(), hosts=["h"]))
+    add_frames(path, [span(OUTER, 2_500, 11_200)], START + 5 * US, STEP)
+    events = read(Source(str(path))).events
+    rows = events.select("name", "start_ns", "dur_ns", "parent").rows()
+    assert [(str(name), start // US, dur // US) for name, start, dur, _ in rows] == [
+        (STEP, 0, 20_000), (OUTER, 2_500, 1_500), (OUTER, 4_000, 8_000), ("call", 4_000, 8_000),
+    ]  # fmt: skip
+    assert rows[3][3] == 2
+
+
 def test_frames_of_the_profiler_itself_are_enough(tmp_path: Path) -> None:
     path = file_of(tmp_path, "$job.py:3 step")
     before = path.read_bytes()

@@ -7,13 +7,14 @@ everything else of that thread. Each is cut where an event of the collector begi
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from stepscope.capture.backends.cut_xplane import fields, number_of, session_start, text_of
 from stepscope.capture.files.protobuf import head, varint
-from stepscope.capture.process.host_spans import Span, cut
+from stepscope.capture.process.host_spans import SAMPLE_SECONDS, Span, cut
 
 _PLANES = 1
 _PLANE_NAME, _PLANE_LINES, _PLANE_EVENT_NAMES = 2, 3, 4
@@ -21,6 +22,7 @@ _LINE_NAME, _LINE_TIME, _LINE_EVENTS = 2, 3, 4
 _EVENT_NAME, _EVENT_OFFSET, _EVENT_LENGTH = 1, 2, 3
 _HOST = b"/host:CPU"
 _PYTHON_THREAD = b"python"
+_DOUBT_PS = round(SAMPLE_SECONDS / 2 * 1e12)
 # As TensorFlow and JAX write frames, and as these are written.
 _IS_FRAME = re.compile(rb"^\$|\.py\(\d+\): ")
 
@@ -80,7 +82,7 @@ def _with_frames(data: bytes, at: int, end: int, spans: list[Span], marker: byte
         for start, length in ((line.start_ps + each.start_ps, each.length_ps) for each in line.events)
     ]
     in_ps = [span._replace(start_ns=1000 * span.start_ns, end_ns=1000 * span.end_ns) for span in spans]
-    pieces = [*cut(in_ps, exact)]
+    pieces = [*cut(_snap(in_ps, exact), exact)]
     first = 1 + max(names, default=0)
     keys = {name: first + place for place, name in enumerate(dict.fromkeys(span.name for span in pieces))}
     added = [_as_event(span, keys[span.name], line.start_ps) for span in pieces]
@@ -94,6 +96,27 @@ def _with_frames(data: bytes, at: int, end: int, spans: list[Span], marker: byte
     for name, key in keys.items():
         out += _as_name(key, name.encode(errors="replace"))
     return bytes(out)
+
+
+def _snap(spans: list[Span], exact: list[Span]) -> list[Span]:
+    """Ends of samples, which may be off by half of their distance, moved to those of a long event that are as near.
+
+    Else a function seems to end a little before or inside the call that it makes last.
+    """
+    edges = sorted(
+        edge
+        for each in exact
+        if each.end_ns - each.start_ns >= _DOUBT_PS
+        for edge in (each.start_ns, each.end_ns)
+    )
+
+    def nearest(moment: int) -> int:
+        place = bisect_left(edges, moment)
+        found = min(edges[max(0, place - 1) : place + 1], key=lambda edge: abs(edge - moment), default=moment)
+        return found if abs(found - moment) <= _DOUBT_PS else moment
+
+    moved = [span._replace(start_ns=nearest(span.start_ns), end_ns=nearest(span.end_ns)) for span in spans]
+    return [span for span in moved if span.end_ns > span.start_ns]
 
 
 def _event_names(data: bytes, at: int, end: int) -> Iterator[tuple[int, bytes]]:
