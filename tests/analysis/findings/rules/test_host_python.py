@@ -44,6 +44,7 @@ def test_beside_a_longer_op_a_small_part_is_no_finding() -> None:
     found = found_in(200)["host-python"]
     assert "function" not in found.evidence
     assert [each["name"] for each in found.evidence["names"]] == ["MatMul"]
+    assert found.title == "One op takes most of the step"
 
 
 def test_code_of_libraries_alone_is_nobodys_function() -> None:

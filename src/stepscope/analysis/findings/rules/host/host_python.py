@@ -161,8 +161,15 @@ def _find_dominant(case: Case) -> Finding | None:
     ns = case.per_step(owned)
     case.claim(owned)
     at_best = Interval(1 - ns / case.step_ns, 1.0, 1.0)
+    is_function = next(iter(case.by_part(owned))) == "python"
     return saving(
-        case, RULE, ns, at_best, f"{case.of_step(ns)} in {short_name(names[0]['name'])}.", {"names": names}
+        case,
+        RULE,
+        ns,
+        at_best,
+        f"{case.of_step(ns)} in {short_name(names[0]['name'])}.",
+        {"names": names},
+        "" if is_function else "One op takes most of the step",
     )
 
 
