@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from stepscope.capture.backends import python_frames
 from stepscope.capture.backends.python_frames import add_frames
 from stepscope.capture.process.host_spans import Span
 from stepscope.formats import read
@@ -94,6 +95,14 @@ def test_frames_of_the_profiler_itself_are_enough(tmp_path: Path) -> None:
 
 def test_without_a_clock_the_file_stays_as_it_is(tmp_path: Path) -> None:
     path = file_of(tmp_path, about=False)
+    before = path.read_bytes()
+    add_frames(path, [span(OUTER, 20, 90)], START + 5 * US, STEP)
+    assert path.read_bytes() == before
+
+
+def test_a_large_file_stays_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(python_frames, "LARGEST_FILE", 10)
+    path = file_of(tmp_path)
     before = path.read_bytes()
     add_frames(path, [span(OUTER, 20, 90)], START + 5 * US, STEP)
     assert path.read_bytes() == before

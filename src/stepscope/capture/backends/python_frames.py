@@ -22,6 +22,7 @@ _LINE_NAME, _LINE_TIME, _LINE_EVENTS = 2, 3, 4
 _EVENT_NAME, _EVENT_OFFSET, _EVENT_LENGTH = 1, 2, 3
 _HOST = b"/host:CPU"
 _PYTHON_THREAD = b"python"
+LARGEST_FILE = 64 << 20
 _DOUBT_PS = round(SAMPLE_SECONDS / 2 * 1e12)
 # As TensorFlow and JAX write frames, and as these are written.
 _IS_FRAME = re.compile(rb"^\$|\.py\(\d+\): ")
@@ -46,8 +47,11 @@ class _Line(NamedTuple):
 def add_frames(path: Path, spans: list[Span], unix_minus_clock_ns: int, marker: str) -> None:
     """Write the spans of one thread into the line that has the events `marker`, or else the first one of a Python thread.
 
-    A file that has frames of its own, or does not say when its session began, stays as it is.
+    A file that has frames of its own, does not say when its session began, or is so large that the job would wait for seconds, stays
+    as it is.
     """
+    if path.stat().st_size > LARGEST_FILE:
+        return
     data = path.read_bytes()
     start = session_start(data)
     if start is None or not spans:
