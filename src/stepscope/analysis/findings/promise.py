@@ -18,6 +18,7 @@ from stepscope.analysis.findings.change import Change, as_change, with_busy_host
 from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.rule import Rule
 from stepscope.analysis.findings.side_effects import FOLLOWING, following
+from stepscope.analysis.findings.spread import Spread
 from stepscope.analysis.parts import spoken
 from stepscope.analysis.replay.plan import USUAL, Plan
 from stepscope.names import short_name
@@ -197,9 +198,13 @@ def saving(
     evidence: dict[str, Any],
     title: str = "",
     work: float = 0.0,
+    spread: Spread | None = None,
 ) -> Finding:
-    """A finding with its time and speed-up; `left` is the share of a usual step that the change leaves, `work` the device's part of it."""
-    gain = case.gain(left, code=rule.code, work=work)
+    """A finding with its time and speed-up; `left` is the share of a usual step that the change leaves, `work` the device's part of it.
+
+    `spread`: where it is another than that of the code.
+    """
+    gain = case.gain(left, code=rule.code, work=work, spread=spread)
     return rule.finding(
         detail=detail,
         fix=rule.fix_for(case.trace.info.framework, case.has_device),

@@ -7,6 +7,7 @@ import polars as pl
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.function_loops import find_function_loop
 from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host.optimizer_loop import in_optimizer
@@ -40,6 +41,8 @@ _HOLDS_UP = ("dispatch", "sync", "python", "unexplained")
 
 def find(case: Case) -> Finding | None:
     """The device waits for a loop that does the same for each expert, sample, parameter or time step."""
+    if case.device is None and case.trace.info.framework == "tensorflow":
+        return find_function_loop(case, RULE)
     if case.device is None or case.trace.info.framework in _COMPILES:
         return None
     loops = case.loops
@@ -216,10 +219,11 @@ RULE: Rule[Case] = Rule(
     title="A Python loop launches the same work piece by piece",
     turn=85,
     page="ops",
-    owns="`dispatch`, `sync` and `python` inside a loop that calls the same ops eight times or more, or a model with a batch of one whose input is copied each time and does not come from the previous call",
-    change="the iterations are launched together, in the backward pass as well, and nothing waits between them. Their kernels reach 30 to 80 % of the bound of their work; those of recurrent cells take 85 to 135 % of their time. If each iteration compares the same tensors with another number, at most one pass over them remains",
+    owns="`dispatch`, `sync` and `python` inside a loop that calls the same ops eight times or more, or a model with a batch of one whose input is copied each time and does not come from the previous call. On a CPU, all but the ops of a TensorFlow function that a step runs eight times or more, with the same ops and about as long, and which updates no variable",
+    change="the iterations are launched together, in the backward pass as well, and nothing waits between them. Their kernels reach 30 to 80 % of the bound of their work; those of recurrent cells take 85 to 135 % of their time. If each iteration compares the same tensors with another number, at most one pass over them remains. For a TensorFlow function, at best what one run needs between its ops remains, and at worst everything: no profile shows whether a run needs the one before",
     fix={
         "pytorch": "Do it for all pieces at once: one call of a model with stacked inputs (torch.stack), batched products (torch.bmm, grouped matrix products, torch.vmap), torch._foreach_ ops for lists of parameters, indexing with one sorted index, or a module that has the loop inside (nn.LSTM); read results back once, after the loop. If each piece needs the one before, torch.compile the loop.",
+        "tensorflow": "If no run needs the result of the one before, stack the inputs and call the function once: model(tf.stack(inputs)), or tf.vectorized_map. Otherwise put the loop inside one tf.function, so that only one call is dispatched.",
         ANY: "Do it for all pieces at once with batched ops.",
     },
     find=find,
