@@ -19,18 +19,19 @@ HEAD = "track  start  dur  name  kind  launches"
 
 
 def case_of(trace: Trace) -> Case:
-    """All that the rules ask for, from the trace alone."""
+    """All that the rules ask for, from the trace alone; about its first device, or the host if there is none."""
     steps = find_steps(trace)
+    device = 0 if (trace.tracks["what"] == "device").any() else None
     made, kernels, ops = account(trace, steps), kernel_calls(trace), op_calls(trace)
     return Case(
         trace=trace,
         steps=steps,
         account=made,
-        device=0,
+        device=device,
         memory=memory_use(trace, steps),
         kernels=kernels,
         ops=ops,
-        plan_of=lambda: plan(trace, steps, 0),
+        plan_of=lambda: plan(trace, steps, device),
         compute_of=lambda: compute_account(trace, made, kernels, ops),
     )
 

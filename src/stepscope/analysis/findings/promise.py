@@ -18,6 +18,7 @@ from stepscope.analysis.findings.change import Change, as_change, with_busy_host
 from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.rule import Rule
 from stepscope.analysis.findings.side_effects import FOLLOWING, following
+from stepscope.analysis.findings.spread import Spread
 from stepscope.analysis.parts import spoken
 from stepscope.analysis.replay.plan import USUAL, Plan
 from stepscope.names import short_name
@@ -44,6 +45,7 @@ def of_part(
     changed: Callable[[], Plan | Change],
     least: float = WORTH_SHOWING,
     follow: Sequence[str] = FOLLOWING,
+    goes_as_a_whole: bool = False,
 ) -> Finding | None:
     """A finding that owns time of some part, if that is enough to show; only then is the change looked at."""
     ns = case.per_step(owned)
@@ -51,7 +53,8 @@ def of_part(
         return None
     names = case.top_names(owned)
     mostly = f", mostly in {short_name(names[0]['name'])}" if names and names[0]["name"] else ""
-    return timed(case, rule, owned, changed(), f"{case.of_step(ns)}{mostly}.", follow=follow)
+    left = left_as_a_whole(case, ns) if goes_as_a_whole else None
+    return timed(case, rule, owned, changed(), f"{case.of_step(ns)}{mostly}.", follow=follow, accounted=left)
 
 
 def of_kernels(
@@ -96,15 +99,18 @@ def timed(
     evidence: dict[str, Any] | None = None,
     title: str = "",
     follow: Sequence[str] = FOLLOWING,
+    accounted: Interval | None = None,
 ) -> Finding:
-    """A finding that saves what the change saves; it owns its slices from now on."""
+    """A finding that saves what the change saves; it owns its slices from now on.
+
+    `accounted`: what is left where only the account can say it, if the rule knows better than `left_by_account`.
+    """
     mine = case.per_step(owned)
     shown = {"names": case.top_names(owned), **(evidence or {})}
     if not case.replay_fits:
         case.claim(owned)
-        return saving(
-            case, rule, mine, left_by_account(case, mine), detail, {**shown, "estimate": "account"}, title
-        )
+        left = accounted or left_by_account(case, mine)
+        return saving(case, rule, mine, left, detail, {**shown, "estimate": "account"}, title)
     change = as_change(changed)
     left = left_by_replay(case, change)
     case.changes[rule.code] = change
@@ -177,6 +183,12 @@ def left_by_account(case: Case, owned_ns: float) -> Interval:
     return Interval(1 - share, 1 - ACCOUNT_SAVES * share, 1 - ACCOUNT_SAVES_LEAST * share)
 
 
+def left_as_a_whole(case: Case, owned_ns: float) -> Interval:
+    """The same of time that a fix removes as a whole, as that of a compiler: all of it is expected to go."""
+    share = min(1.0, owned_ns / case.step_ns)
+    return Interval(1 - share, 1 - share, 1 - ACCOUNT_SAVES * share)
+
+
 def saving(
     case: Case,
     rule: Rule[Case],
@@ -186,9 +198,13 @@ def saving(
     evidence: dict[str, Any],
     title: str = "",
     work: float = 0.0,
+    spread: Spread | None = None,
 ) -> Finding:
-    """A finding with its time and speed-up; `left` is the share of a usual step that the change leaves, `work` the device's part of it."""
-    gain = case.gain(left, code=rule.code, work=work)
+    """A finding with its time and speed-up; `left` is the share of a usual step that the change leaves, `work` the device's part of it.
+
+    `spread`: where it is another than that of the code.
+    """
+    gain = case.gain(left, code=rule.code, work=work, spread=spread)
     return rule.finding(
         detail=detail,
         fix=rule.fix_for(case.trace.info.framework, case.has_device),

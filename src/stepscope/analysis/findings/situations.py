@@ -37,6 +37,7 @@ _INFERENCE: dict[str, dict[str, str]] = {
         _ANY: "Launch less, bigger work: compile or capture the model, or batch more requests.",
     },
     "eager-execution": {"tensorflow": "Wrap the model in @tf.function (jit_compile=True also fuses its ops).", _ANY: "Put the whole model under one jax.jit."},
+    "pipeline-restart": {_ANY: "Call the model itself inside a tf.function instead of predict() on small inputs, or predict() once for many of them; make iterators once, outside the loop."},
     "small-batch": {_ANY: "Compute more requests in one batch (continuous batching), several times as many if memory allows: the device does more of them in the same time."},
     "device-copies": {
         "jax": "Let programs update arrays in place: jax.jit(decode, donate_argnums=…) for what is passed in and comes back changed, such as a cache of keys and values; and keep one dtype.",

@@ -16,6 +16,8 @@ import polars as pl
 
 from stepscope.analysis.host import names
 from stepscope.analysis.host.activity import FRAMES, computing_frames, computing_ops, is_named
+from stepscope.analysis.host.eager_calls import CALL as EAGER_CALL
+from stepscope.analysis.host.eager_calls import first_calls, only_dispatch
 from stepscope.analysis.host.tracks import by_track
 from stepscope.analysis.part_column import Part
 from stepscope.native.host import lineage as native
@@ -115,7 +117,26 @@ def _causes(trace: Trace) -> pl.DataFrame:
         "api": or_null(series("api", api, pl.UInt32)),
     }
     by_name = pl.DataFrame(found | {name: (bits & bit) != 0 for name, bit in _FLAGS.items()})
-    return _by_activity(trace, by_name).drop("id", "code")
+    return _by_activity(trace, _by_eager_call(events, by_name)).drop("id", "code")
+
+
+def _by_eager_call(events: pl.DataFrame, causes: pl.DataFrame) -> pl.DataFrame:
+    """TensorFlow's call around an op computes nothing; that of a function which was just traced compiles it."""
+    dispatched = only_dispatch(events)
+    if not dispatched.any():
+        return causes
+    compiled = take(first_calls(events), causes["named_by"])
+    compiled &= causes["code"].is_in([native.OP, native.CALL, native.WAIT_THREAD])
+    return causes.with_columns(
+        cause=pl.when(compiled).then(pl.lit("compile", dtype=Part)).otherwise("cause"),
+        computes=pl.col("computes") & ~compiled & ~(dispatched & _is_of_call(events, causes["named_by"])),
+    )
+
+
+def _is_of_call(events: pl.DataFrame, named_by: pl.Series) -> pl.Series:
+    """Whether it is an eager call that names it: an op inside has a name of its own, and computes."""
+    found: pl.Series = take(is_named(events, EAGER_CALL), named_by)
+    return found
 
 
 def _by_activity(trace: Trace, causes: pl.DataFrame) -> pl.DataFrame:

@@ -24,7 +24,7 @@ from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
 
 # Ops that are matrix products, as frameworks name them.
-_MATRIX_OPS = (
+MATRIX_OPS = (
     r"(?i)^(aten::)?(_?convolution|conv[123]d|conv_transpose|cudnn_convolution|miopen_convolution|addmm|mm|bmm|baddbmm|addbmm|matmul|linear"
     r"|_scaled_mm|_int_mm|_grouped_mm|_addmm_activation|einsum|chain_matmul|_?scaled_dot_product|_(flash|efficient|cudnn)_attention"
     r"|_cudnn_rnn|_thnn_fused)|(MatMul|Conv[23]D|Einsum|CudnnRNN)|^(dot|convolution|custom-call)"
@@ -203,7 +203,7 @@ def _labels(trace: Trace, rows: pl.DataFrame) -> pl.DataFrame:
 def _eligible() -> pl.Expr:
     """A family that is known decides; else the launching op, if it is a matrix product."""
     family = pl.col("family")
-    by_op = pl.when(pl.col("op").cast(pl.String).str.contains(_MATRIX_OPS)).then(True)
+    by_op = pl.when(pl.col("op").cast(pl.String).str.contains(MATRIX_OPS)).then(True)
     return (
         pl.when(pl.col("tensor_cores") | family.is_in(MATRIX_FAMILIES))
         .then(True)

@@ -163,3 +163,9 @@ FIRST_BATCH_STAYS = policy(
     unit="share of the wait for the first batch of an epoch",
     why="expected with workers that persist: they need not start, but still make that batch; none to all of it, which a profile does not show separately",
 )
+RESTART_LEAVES_MOST = policy(
+    "RESTART_LEAVES_MOST",
+    3,
+    unit="× the time of what a restarted pipeline leaves",
+    why="train_on_batch and predict_on_batch still go through Keras in each step, a function of one's own does not",
+)

@@ -58,6 +58,18 @@ PREFIX_LEAST = policy(
     unit="tokens",
     why="that are computed again: with fewer the weights, not the tokens, take the time",
 )
+TOKEN_RUN_MOST = policy(
+    "TOKEN_RUN_MOST",
+    4,
+    unit="× the time of one item in a run over all",
+    why="that a run over one item takes at worst: it starts the function and reads the weights for this one alone",
+)
+EQUAL_RUNS = policy(
+    "EQUAL_RUNS",
+    1.5,
+    unit="× the short runs of a function that the long ones take",
+    why="runs with the same ops on inputs of one size differ by what the scheduler does to them",
+)
 TOKEN_OF_BOUND_LEAST = policy(
     "TOKEN_OF_BOUND_LEAST",
     0.4,

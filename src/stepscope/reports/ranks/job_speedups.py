@@ -21,7 +21,7 @@ _OF_JOB = (EXPOSED_COLLECTIVE.code, STEP_OUTLIERS.code)
 _TIMES = {
     "input-bound": ("input_ns",),
     **dict.fromkeys(
-        ("host-python", "launch-bound", "eager-execution", "optimizer-loop", "device-sync", "recompilation", "retracing"),
+        ("host-python", "launch-bound", "eager-execution", "optimizer-loop", "device-sync", "recompilation", "retracing", "pipeline-restart"),
         BY_HOST,
     ),
 }  # fmt: skip

@@ -22,7 +22,7 @@ from stepscope.registers.policy.findings import (
     STEPS_TO_KNOW_WARM_UP,
 )
 
-_TRACES = r"trace_to_jaxpr|create_pjit_jaxpr|infer_params|graph_building|func_graph"
+_TRACES = r"trace_to_jaxpr|create_pjit_jaxpr|infer_params|graph_building|func_graph|^Eager\w+Execute: "
 _TRIALS = (*FOLLOWING, "compute", "copy", "python")  # a compiler tries its programs on the device
 
 
@@ -43,7 +43,7 @@ def compiling(case: Case, rule: Rule[Case], owned: pl.DataFrame) -> Finding | No
     steps = owned["step"].unique()
     if len(case.lengths) >= STEPS_TO_KNOW_WARM_UP and len(steps) == 1 and steps[0] == case.lengths["step"][0]:
         return None
-    return of_part(case, rule, owned, lambda: _change(case), follow=_TRIALS)
+    return of_part(case, rule, owned, lambda: _change(case), follow=_TRIALS, goes_as_a_whole=True)
 
 
 def _change(case: Case) -> Change:

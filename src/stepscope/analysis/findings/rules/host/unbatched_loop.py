@@ -7,6 +7,7 @@ import polars as pl
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.function_loops import find_function_loop
 from stepscope.analysis.findings.joined_passes import find_passes
 from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import ANY, Rule
@@ -42,7 +43,7 @@ _HOLDS_UP = ("dispatch", "sync", "python", "unexplained")
 def find(case: Case) -> Finding | None:
     """The device waits for a loop that does the same for each expert, sample, parameter or time step."""
     if case.device is None:
-        return None
+        return find_function_loop(case, RULE) if case.trace.info.framework == "tensorflow" else None
     if case.trace.info.framework in _COMPILES:
         return find_passes(case, RULE)
     loops = case.loops
@@ -219,12 +220,12 @@ RULE: Rule[Case] = Rule(
     title="A Python loop launches the same work piece by piece",
     turn=85,
     page="ops",
-    owns="`dispatch`, `sync` and `python` inside a loop that calls the same ops eight times or more, or a model with a batch of one whose input is copied each time and does not come from the previous call. In compiled programs, all but the first of several runs of one program, if the next one takes their results together, or of several uses of most weights in one program, if none depends on another; the batch must be so small that one pass over all inputs takes at most three quarters of the time",
-    change="the iterations are launched together, in the backward pass as well, and nothing waits between them. Their kernels reach 30 to 80 % of the bound of their work; those of recurrent cells take 85 to 135 % of their time. If each iteration compares the same tensors with another number, at most one pass over them remains. Kernels of compiled passes take the time of one of them, at worst times the square root of their number, and no less than their arithmetic, or reading the weights once, takes at 30 to 80 % of the bound",
+    owns="`dispatch`, `sync` and `python` inside a loop that calls the same ops eight times or more, or a model with a batch of one whose input is copied each time and does not come from the previous call. In compiled programs, all but the first of several runs of one program, if the next one takes their results together, or of several uses of most weights in one program, if none depends on another; the batch must be so small that one pass over all inputs takes at most three quarters of the time. On a CPU, all but the ops of a TensorFlow function that a step runs eight times or more, with the same ops and about as long, and which updates no variable",
+    change="the iterations are launched together, in the backward pass as well, and nothing waits between them. Their kernels reach 30 to 80 % of the bound of their work; those of recurrent cells take 85 to 135 % of their time. If each iteration compares the same tensors with another number, at most one pass over them remains. Kernels of compiled passes take the time of one of them, at worst times the square root of their number, and no less than their arithmetic, or reading the weights once, takes at 30 to 80 % of the bound. For a TensorFlow function on a CPU, at best what one run needs between its ops remains, and at worst everything: no profile shows whether a run needs the one before",
     fix={
         "pytorch": "Do it for all pieces at once: one call of a model with stacked inputs (torch.stack), batched products (torch.bmm, grouped matrix products, torch.vmap), torch._foreach_ ops for lists of parameters, indexing with one sorted index, or a module that has the loop inside (nn.LSTM); read results back once, after the loop. If each piece needs the one before, torch.compile the loop.",
         "jax": "Run the model once on all inputs: jnp.concatenate them (for classifier-free guidance the conditional and the unconditional input, as a batch of two) or jax.vmap over them, and split the result.",
-        "tensorflow": "Run the model once on all inputs: tf.concat them (for classifier-free guidance the conditional and the unconditional input), and tf.split the result.",
+        "tensorflow": "If no run needs the result of the one before, stack the inputs and call the function once: model(tf.stack(inputs)), tf.concat (for classifier-free guidance the conditional and the unconditional input), or tf.vectorized_map. Otherwise put the loop inside one tf.function, so that only one call is dispatched.",
         ANY: "Do it for all pieces at once with batched ops.",
     },
     find=find,

@@ -9,8 +9,9 @@ import polars as pl
 
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.function_loops import PREFIX_CODE, PREFIX_FIX, PREFIX_TITLE
 from stepscope.analysis.findings.promise import of_kernels
-from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.analysis.findings.rule import Rule
 from stepscope.analysis.serving.workload import INFERENCE
 from stepscope.registers.policy.compute import SMALL_KERNEL_NS
 from stepscope.registers.policy.findings import MAJORITY
@@ -122,15 +123,12 @@ def _weights(case: Case) -> pl.DataFrame:
 
 
 RULE: Rule[Case] = Rule(
-    code="recomputed-prefix",
-    title="Every new token computes all tokens before it again",
+    code=PREFIX_CODE,
+    title=PREFIX_TITLE,
     turn=179,
     page="ops",
-    owns="all kernels of a generation loop in which the products gain one row per sequence from call to call",
-    change="each kernel takes its time divided by the number of tokens, but no less than half a small kernel, or than reading its weights at 40 to 80 % of memory bandwidth",
-    fix={
-        "pytorch": "Keep the keys and values of the tokens before (a cache, of a fixed size if possible), and give the model the new token alone.",
-        ANY: "Keep the keys and values of the tokens before, and give the model the new token alone.",
-    },
+    owns="all kernels of a generation loop in which the products gain one row per sequence from call to call; on a CPU, the runs of a TensorFlow function that execute the same number of ops more each time",
+    change="each kernel takes its time divided by the number of tokens, but no less than half a small kernel, or than reading its weights at 40 to 80 % of memory bandwidth. Of the TensorFlow function, one run per step remains, and for each other one to four times the share of one item",
+    fix=PREFIX_FIX,
     find=find,
 )

@@ -1,0 +1,45 @@
+"""TensorFlow's eager calls: what of them is dispatch, what computes, and what compiles a function."""
+
+from __future__ import annotations
+
+from tests.builders.cases import HEAD, step
+from tests.builders.inline import check
+from tests.builders.tensorflow_steps import call, function, tracing
+
+
+def _check(parts: str, *steps: list[str]) -> None:
+    rows = [row for number, lines in enumerate(steps) for row in step(number, 1000 * number, *lines)]
+    check("\n".join([HEAD, *rows]), parts, device=None)
+
+
+def test_an_eager_call_computes_only_while_its_kernel_runs() -> None:
+    _check(
+        "dispatch=300 host_compute=700 (EagerLocalExecute: Conv2D)",
+        call(0, "Conv2D", 200, run=700, after=100),
+    )
+
+
+def test_a_kernel_run_as_short_as_an_empty_one_is_dispatch() -> None:
+    rows = [row for at in range(0, 1000, 50) for row in call(at, "Mul", 30, run=20)]
+    _check("dispatch=1000 (EagerLocalExecute: Mul)", rows)
+
+
+def test_an_op_with_an_event_of_its_own_is_what_computes() -> None:
+    rows = [*call(0, "Conv2D", 200, run=800), "main  400  500  Conv2D  op  -"]
+    _check("dispatch=500 host_compute=500 (Conv2D)", rows)
+
+
+def test_a_function_is_compiled_in_the_first_call_after_its_tracing() -> None:
+    steps = [[tracing(0, 300), *function(300, f"train_{k}", 500, 200, ("MatMul", 150))] for k in (1, 2)]
+    _check("compile=1700 host_compute=300 (MatMul)", *steps)
+
+
+def test_a_function_that_runs_again_was_compiled_before() -> None:
+    """In each step something else is traced, such as a function of a dataset."""
+    steps = [[tracing(0, 300), *function(300, "train_1", 500, 200, ("MatMul", 150))]] * 2
+    _check("compile=600 dispatch=1000 host_compute=400", *steps)
+
+
+def test_a_call_without_tracing_before_it_compiles_nothing() -> None:
+    steps = [function(0, f"train_{k}", 800, 200, ("MatMul", 150)) for k in (1, 2)]
+    _check("dispatch=1600 host_compute=400", *steps)
