@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import accumulate
 
-from tests.builders.tensorflow_steps import found_in, function
+from tests.builders.jobs.tensorflow_steps import found_in, function
 
 
 def _runs(*ops: tuple[int, int], before: int = 30, name: str = "MatMul") -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.builders.cases import HEAD, step
 from tests.builders.inline import check
-from tests.builders.tensorflow_steps import call, function, tracing
+from tests.builders.jobs.tensorflow_steps import call, function, tracing
 
 
 def _check(parts: str, *steps: list[str]) -> None:

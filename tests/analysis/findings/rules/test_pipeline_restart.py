@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.builders.tensorflow_steps import call, found_in, function, tracing
+from tests.builders.jobs.tensorflow_steps import call, found_in, function, tracing
 
 _DELETED = "main  {at}  {length}  TFE_DeleteTensorHandle  span  -"
 
