@@ -36,11 +36,15 @@ class FunctionRuns:
 
     @property
     def are_equal(self) -> bool:
-        """Whether nearly all runs execute the same number of ops, and take about as long."""
-        lengths = self.runs["end_ns"] - self.runs["start_ns"]
-        low, high = (float(lengths.quantile(part) or 0) for part in (1 - NEARLY_ALL, NEARLY_ALL))
-        ops = self.runs["ops"]
-        return take_mean((ops == ops.median()).cast(pl.Float64)) >= NEARLY_ALL and high <= EQUAL_RUNS * low
+        """Whether in most steps nearly all runs execute the same number of ops, and take about as long."""
+        length = pl.col("end_ns") - pl.col("start_ns")
+        steps = self.runs.group_by("step", maintain_order=True).agg(
+            same=(pl.col("ops") == pl.col("ops").median()).mean(),
+            short=length.quantile(1 - NEARLY_ALL),
+            long=length.quantile(NEARLY_ALL),
+        )
+        equal = steps.filter(pl.col("same") >= NEARLY_ALL, pl.col("long") <= EQUAL_RUNS * pl.col("short"))
+        return len(equal) > MAJORITY * len(steps)
 
     @property
     def tokens(self) -> float | None:
