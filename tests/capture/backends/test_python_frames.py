@@ -53,13 +53,13 @@ def frames_of(trace: Trace) -> list[tuple[str, float, float]]:
     ]
 
 
-def test_frames_are_cut_where_events_of_their_thread_begin_and_end(tmp_path: Path) -> None:
+def test_frames_are_cut_where_events_of_their_thread_reach_across_their_ends(tmp_path: Path) -> None:
     path = file_of(tmp_path)
     spans = [span(OUTER, 20, 90), span(INNER, 30, 60)]
     add_frames(path, spans, START + 5 * US, STEP)
     trace = read(Source(str(path)))
     assert frames_of(trace) == [
-        (OUTER, 20, 32), (INNER, 30, 22), (OUTER, 52, 20), (INNER, 52, 8), (OUTER, 72, 18),
+        (OUTER, 20, 70), (INNER, 30, 22), (INNER, 52, 8),
     ]  # fmt: skip
     events = trace.events
     tracks = events.filter(events["name"].cast(str).is_in([STEP, OUTER, INNER, "op"]))["track"]
@@ -81,9 +81,19 @@ def test_a_frame_holds_the_whole_of_a_long_call_that_it_seems_to_end_in(tmp_path
     events = read(Source(str(path))).events
     rows = events.select("name", "start_ns", "dur_ns", "parent").rows()
     assert [(str(name), start // US, dur // US) for name, start, dur, _ in rows] == [
-        (STEP, 0, 20_000), (OUTER, 2_500, 1_500), (OUTER, 4_000, 8_000), ("call", 4_000, 8_000),
+        (STEP, 0, 20_000), (OUTER, 2_500, 9_500), ("call", 4_000, 8_000),
     ]  # fmt: skip
-    assert rows[3][3] == 2
+    assert rows[2][3] == 1
+
+
+def test_a_function_with_thousands_of_calls_stays_one_piece(tmp_path: Path) -> None:
+    host = PlaneBytes("/host:CPU")
+    calls = [host.event("op", 1_000_000 * k, 500_000) for k in range(1, 5_000)]
+    host.line("python", [host.event(STEP, 0, 5_000_000_000, step_num=1), *calls])
+    path = tmp_path / "x.xplane.pb"
+    path.write_bytes(space(host, environment(), hosts=["h"]))
+    add_frames(path, [span(OUTER, 10, 4_500), span(INNER, 11, 4_400)], START + 5 * US, STEP)
+    assert [name for name, *_ in frames_of(read(Source(str(path))))] == [OUTER, INNER]
 
 
 def test_frames_of_the_profiler_itself_are_enough(tmp_path: Path) -> None:
@@ -111,7 +121,7 @@ def test_a_large_file_stays_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_without_steps_the_python_thread_gets_them(tmp_path: Path) -> None:
     path = file_of(tmp_path)
     add_frames(path, [span(OUTER, 20, 90)], START + 5 * US, "another")
-    assert len(frames_of(read(Source(str(path))))) == 3
+    assert len(frames_of(read(Source(str(path))))) == 1
 
 
 def test_a_cut_file_is_left_to_whoever_reads_it(tmp_path: Path) -> None:

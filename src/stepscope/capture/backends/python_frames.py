@@ -1,7 +1,7 @@
 """Adds sampled Python frames to an XPlane file: TensorFlow's collector has an option for them, and writes none.
 
 They become events of the line of the thread that steps, in a file that stays an ordinary one: other tools show them as they show
-everything else of that thread. Each is cut where an event of the collector begins or ends, so that all of them nest.
+everything else of that thread. Each is cut where an event of the collector reaches across one of its ends, so that all of them nest.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from stepscope.capture.backends.cut_xplane import fields, number_of, session_start, text_of
 from stepscope.capture.files.protobuf import head, varint
-from stepscope.capture.process.host_spans import SAMPLE_SECONDS, Span, cut
+from stepscope.capture.process.host_spans import SAMPLE_SECONDS, Span
 
 _PLANES = 1
 _PLANE_NAME, _PLANE_LINES, _PLANE_EVENT_NAMES = 2, 3, 4
@@ -86,7 +86,7 @@ def _with_frames(data: bytes, at: int, end: int, spans: list[Span], marker: byte
         for start, length in ((line.start_ps + each.start_ps, each.length_ps) for each in line.events)
     ]
     in_ps = [span._replace(start_ns=1000 * span.start_ns, end_ns=1000 * span.end_ns) for span in spans]
-    pieces = [*cut(_snap(in_ps, exact), exact)]
+    pieces = [*_nest(_snap(in_ps, exact), exact)]
     first = 1 + max(names, default=0)
     keys = {name: first + place for place, name in enumerate(dict.fromkeys(span.name for span in pieces))}
     added = [_as_event(span, keys[span.name], line.start_ps) for span in pieces]
@@ -121,6 +121,38 @@ def _snap(spans: list[Span], exact: list[Span]) -> list[Span]:
 
     moved = [span._replace(start_ns=nearest(span.start_ns), end_ns=nearest(span.end_ns)) for span in spans]
     return [span for span in moved if span.end_ns > span.start_ns]
+
+
+def _nest(spans: list[Span], exact: list[Span]) -> Iterator[Span]:
+    """Spans cut at the far ends of events that one of their own ends is in. What is wholly inside or around needs no cut.
+
+    Cutting at every event would make thousands of pieces of each function that calls thousands of ops.
+    """
+    around = _open_at({end for span in spans for end in (span.start_ns, span.end_ns)}, exact)
+    for span in spans:
+        ends = {each.end_ns for each in around[span.start_ns] if each.end_ns < span.end_ns}
+        starts = {each.start_ns for each in around[span.end_ns] if each.start_ns > span.start_ns}
+        start = span.start_ns
+        for moment in sorted((*ends, *starts, span.end_ns)):
+            if moment > start:
+                yield span._replace(start_ns=start, end_ns=moment)
+                start = moment
+
+
+def _open_at(moments: set[int], exact: list[Span]) -> dict[int, list[Span]]:
+    """The events that each of the moments is inside of; events of a thread nest."""
+    waiting = sorted(exact, key=lambda each: (-each.start_ns, each.end_ns))
+    found: dict[int, list[Span]] = {}
+    inside: list[Span] = []
+    for moment in sorted(moments):
+        while waiting and waiting[-1].start_ns < moment:
+            each = waiting.pop()
+            while inside and inside[-1].end_ns <= each.start_ns:
+                inside.pop()
+            inside.append(each)
+        inside = [each for each in inside if each.end_ns > moment]
+        found[moment] = list(inside)
+    return found
 
 
 def _event_names(data: bytes, at: int, end: int) -> Iterator[tuple[int, bytes]]:
