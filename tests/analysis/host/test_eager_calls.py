@@ -43,3 +43,13 @@ def test_a_function_that_runs_again_was_compiled_before() -> None:
 def test_a_call_without_tracing_before_it_compiles_nothing() -> None:
     steps = [function(0, f"train_{k}", 800, 200, ("MatMul", 150)) for k in (1, 2)]
     _check("dispatch=1600 host_compute=400", *steps)
+
+
+def test_a_python_function_around_a_call_does_not_take_its_time() -> None:
+    """Frames that are sampled surround calls of the runtime, in which no Python runs."""
+    around = "main  0  1000  /site-packages/tensorflow/python/eager/execute.py(28): quick_execute  python  -"
+    steps = [
+        [around, tracing(0, 300), *function(300, f"train_{k}", 500, 200, ("MatMul", 150))] for k in (1, 2)
+    ]
+    _check("compile=1700 host_compute=300 (MatMul)", *steps)
+    _check("dispatch=300 host_compute=700", [around, *call(0, "Conv2D", 200, run=700, after=100)])

@@ -25,7 +25,7 @@ _PYTHON_THREAD = b"python"
 LARGEST_FILE = 64 << 20
 _DOUBT_PS = round(SAMPLE_SECONDS / 2 * 1e12)
 # As TensorFlow and JAX write frames, and as these are written.
-_IS_FRAME = re.compile(rb"^\$|\.py\(\d+\): ")
+_IS_FRAME = re.compile(rb"^\$|^(<[^<>\n]+>|[^()\n]+\.py)\(\d+\): ")
 
 
 class _Event(NamedTuple):

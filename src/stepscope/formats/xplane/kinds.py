@@ -52,7 +52,10 @@ _PARTS = {
     FILL_KERNEL,
 ) = range(13)
 _NAMES: tuple[tuple[int, str], ...] = (
-    (PYTHON, r"^\$|^[^()\n]+\.py\(\d+\): "),  # the profilers' own, and those that our capture samples
+    (
+        PYTHON,
+        r"^\$|^(<[^<>\n]+>|[^()\n]+\.py)\(\d+\): ",
+    ),  # the profilers' own, and those that our capture samples
     (MEMORY_NAME, r"^Memory(Alloc|Dealloc)|^MemFree|^MemAlloc|^MemoryResidency"),
     (OVERHEAD, r"^(<UNKNOWN>|BUFFER_FLUSH|DRIVER_COMPILER|INSTRUMENTATION|RESOURCE|CUPTI overhead.*)$"),
     (SYNC, r"^(cu|cuda|hip)[A-Z]\w*Synchronize\b|BlockHostUntilDone"),

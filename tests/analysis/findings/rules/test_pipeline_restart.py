@@ -61,3 +61,12 @@ def test_an_iterator_in_one_step_of_several_is_the_start_of_an_epoch() -> None:
 def test_a_step_that_is_an_epoch_is_calm() -> None:
     rows = [*call(0, "TensorSliceDataset", 5, run=5), *call(10, "MakeIterator", 5, run=5), *_train(20, 950)]
     assert "pipeline-restart" not in found_in(*[rows] * 3)
+
+
+def test_python_of_keras_around_a_start_goes_with_it() -> None:
+    keras = "main  0  1000  /site-packages/keras/src/trainers/trainer.py(521): predict  python  -"
+    rows = [keras, *_start(0), *_train(500, 100)]
+    assert found_in(*[rows] * 3)["pipeline-restart"].share > 0.85
+    own = "main  0  1000  job.py(12): act  python  -"
+    rows = [own, *_start(0), *_train(500, 100)]
+    assert found_in(*[rows] * 3)["pipeline-restart"].share < 0.6

@@ -9,7 +9,9 @@ from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.analysis.host.causes import host_codes
 from stepscope.analysis.host.pipeline_starts import PipelineStarts, find_pipeline_starts
+from stepscope.native.host.lineage import USER
 from stepscope.registers.policy.findings import (
     ACCOUNT_SAVES_LEAST,
     MAJORITY,
@@ -52,15 +54,21 @@ def _owned(case: Case, starts: PipelineStarts) -> pl.DataFrame:
 
     Then the loop of Keras is what takes the time, not only its dataset.
     """
-    free = case.free(pl.col("part") != "python")
+    free = case.free((pl.col("part") != "python") | _is_of_libraries(case))
     starting, running = (
         within(free["start_ns"], spans["start_ns"], spans["end_ns"] - 1)
         for spans in (starts.spans, starts.runs)
     )
     mine = free.filter(starting)
-    around = free.filter(~starting & ~running & pl.col("part").is_in(_OF_LOOP))
+    around = free.filter(~starting & ~running & pl.col("part").is_in([*_OF_LOOP, "python"]))
     both = int(mine["ns"].sum()) + int(around["ns"].sum())
     return pl.concat([mine, around]) if int(mine["ns"].sum()) > MAJORITY * both else mine
+
+
+def _is_of_libraries(case: Case) -> pl.Expr:
+    """Python in functions of TensorFlow, Keras and others, not of the user."""
+    users = case.trace.events["id"].filter(host_codes(case.trace) == USER)
+    return ~pl.col("named_by").is_in(users.implode())
 
 
 def _left(case: Case, ns: float) -> Interval:
