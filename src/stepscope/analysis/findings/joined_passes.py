@@ -13,6 +13,7 @@ import polars as pl
 from stepscope.analysis.compute.classes import PRODUCTS
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change
+from stepscope.analysis.findings.device_work import LAUNCHING, free_of_work
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import Rule
@@ -37,8 +38,6 @@ from stepscope.registers.policy.useless_work import (
     UNSURE_PASSES,
 )
 
-_OWNED = ("compute", "copy", "device_gap")
-_LAUNCHING = ("dispatch", "unexplained")  # what the host does from one kernel of a program to the next
 _TITLE = "The model runs once for each input, where one batch would do"
 _PRODUCTS = {
     "op": pl.String,
@@ -81,7 +80,7 @@ def find_passes(case: Case, rule: Rule[Case]) -> Finding | None:
         return None
     chosen = _chosen(case, found)
     again = found.work.filter("again")["event"]
-    owned = _slices(case, again)
+    owned = free_of_work(case, again)
     ns = case.per_step(owned)
     if ns < LOOP_LEAST * case.step_ns or _left(chosen) > PASSES_LEFT_MOST:
         return None
@@ -277,17 +276,9 @@ def _left(chosen: pl.DataFrame) -> float:
     return float(chosen.select(left).item()) if len(chosen) else 1.0
 
 
-def _slices(case: Case, events: pl.Series) -> pl.DataFrame:
-    """The free time of this work, of the gaps before it, and in which the device waits for it to be launched."""
-    launches = case.trace.links.filter(pl.col("why") == "launch", pl.col("to").is_in(events.implode()))
-    works = pl.col("part").is_in(_OWNED) & pl.col("named_by").is_in(events.implode())
-    waits = (pl.col("part") == "dispatch") & pl.col("named_by").is_in(launches["from"].implode())
-    return case.free(works | waits)
-
-
 def _joined(case: Case, chosen: pl.DataFrame, left: str, launches: float) -> Plan:
     """The steps in which kernels take so much of their time, and so much is launched."""
     items = case.plan.items.join(chosen.select("event", left), on="event", how="left", maintain_order="left")
     mine = items[left].is_not_null().gather(case.plan.host["item"])
     plan = case.plan.with_device(pl.lit(True), pl.lit(items[left].fill_null(1.0)))
-    return plan.with_host(pl.lit(mine) & pl.col("cause").is_in(_LAUNCHING), launches)
+    return plan.with_host(pl.lit(mine) & pl.col("cause").is_in(LAUNCHING), launches)

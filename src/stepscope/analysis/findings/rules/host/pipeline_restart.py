@@ -19,7 +19,7 @@ from stepscope.registers.policy.findings import (
 )
 from stepscope.registers.policy.steps import RESTART_LEAVES_MOST
 
-_OF_LOOP = ("dispatch", "input")  # what is compiled outside a start is a function of the model
+_OF_LOOP = ("dispatch", "input", "python")  # what is compiled outside a start is a function of the model
 
 
 def find(case: Case) -> Finding | None:
@@ -60,7 +60,7 @@ def _owned(case: Case, starts: PipelineStarts) -> pl.DataFrame:
         for spans in (starts.spans, starts.runs)
     )
     mine = free.filter(starting)
-    around = free.filter(~starting & ~running & pl.col("part").is_in([*_OF_LOOP, "python"]))
+    around = free.filter(~starting & ~running & pl.col("part").is_in(_OF_LOOP))
     both = int(mine["ns"].sum()) + int(around["ns"].sum())
     return pl.concat([mine, around]) if int(mine["ns"].sum()) > MAJORITY * both else mine
 
@@ -82,7 +82,7 @@ RULE: Rule[Case] = Rule(
     code="pipeline-restart",
     title="Every step starts an input pipeline again",
     turn=45,
-    owns="the host's time in making datasets and iterators, if TensorFlow makes one in every step of a job on a CPU; all dispatch and input outside the functions of the model, if that is most of it",
+    owns="the host's time in making datasets and iterators, if TensorFlow makes one in every step of a job on a CPU; all dispatch, input and Python of libraries outside the functions of the model, if that is most of it",
     change="only the runs of the model's functions and the job's own Python remain; at worst, three times as much",
     fix={
         "tensorflow": "Make the iterator once, outside the loop: iterator = iter(dataset), then next(iterator) in each step. Instead of predict() on small inputs, call model(x, training=False) inside a tf.function; instead of fit() for each batch, train_on_batch, or one fit() over the whole dataset.",

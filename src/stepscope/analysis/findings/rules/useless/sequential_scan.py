@@ -9,6 +9,7 @@ import polars as pl
 from stepscope.analysis.compute.classes import PRODUCTS
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change
+from stepscope.analysis.findings.device_work import LAUNCHING, free_of_work
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import shorten_kernels, timed
 from stepscope.analysis.findings.rule import ANY, Rule
@@ -30,8 +31,6 @@ from stepscope.registers.policy.useless_work import (
     SCAN_PASSES_PER_LEVEL,
 )
 
-_OF_LOOP = ("compute", "copy", "device_gap")
-_LAUNCHING = ("dispatch", "unexplained")  # what the host does from one kernel of a program to the next
 _COPIES = r"^memcpy\d*(_\w+)?$"
 _WHILE = b"while"
 
@@ -44,7 +43,7 @@ def find(case: Case) -> Finding | None:
     if not loops:
         return None
     mine = _chosen(case, list(loops.values()), _events_of(case, loops))
-    owned = _owned(case, mine["event"])
+    owned = free_of_work(case, mine["event"])
     ns = case.per_step(owned)
     if mine.is_empty() or ns < LOOP_LEAST * case.step_ns:
         return None
@@ -195,14 +194,6 @@ def _outside(case: Case, rest: pl.DataFrame) -> pl.DataFrame:
     ).select(*rest.columns, "least", "most")
 
 
-def _owned(case: Case, events: pl.Series) -> pl.DataFrame:
-    """The work of the loop, the gaps in it, and the time in which the device waits for it to be launched."""
-    launches = case.trace.links.filter(pl.col("why") == "launch", pl.col("to").is_in(events.implode()))
-    works = pl.col("part").is_in(_OF_LOOP) & pl.col("named_by").is_in(events.implode())
-    waits = (pl.col("part") == "dispatch") & pl.col("named_by").is_in(launches["from"].implode())
-    return case.free(works | waits)
-
-
 def _scanned(case: Case, mine: pl.DataFrame) -> Change:
     """A few large kernels do the work, and only these are launched."""
     chosen = mine.select("event", "least", "most")
@@ -216,7 +207,7 @@ def _launched_less(plan: Plan, chosen: pl.DataFrame, left: str) -> Plan:
     """What is launched of the loop is as little of its launches as of its work."""
     items = plan.items.join(chosen, on="event", how="left", maintain_order="left")
     share = items[left].fill_null(1.0).gather(plan.host["item"])
-    return plan.with_host(pl.lit(share < 1) & pl.col("cause").is_in(_LAUNCHING), pl.lit(share))
+    return plan.with_host(pl.lit(share < 1) & pl.col("cause").is_in(LAUNCHING), pl.lit(share))
 
 
 RULE: Rule[Case] = Rule(
