@@ -1,9 +1,10 @@
 """One of the processes of a gloo job: recorded slow steps, and around each recording steps without one, healthy and slow in turns.
 
-python job.py OUT INIT_FILE RANK WORLD WAY SLOW_RANK RECORDERS DELAY_MS STEPS
+python job.py OUT INIT_FILE RANK WORLD WAY SLOW_RANK RECORDERS DELAY_MS STEPS TIMES
 
 RECORDERS are stepscope, torch (plain torch.profiler), or both, separated by a comma; each writes to OUT/RECORDER. Rank 0 prints, for
-each recorder, the mean unrecorded step of each turn before and after it, healthy and slow, in ns, as JSON.
+each recorder, the mean unrecorded step of each turn before and after it, healthy and slow, in ns, as JSON. There are TIMES as many turns and recorded
+steps.
 """
 
 from __future__ import annotations
@@ -151,11 +152,11 @@ def time_steps(run: Callable[[int], None], count: int) -> int:
 
 
 def time_turns(
-    run: Callable[[int], None], slow: Slowness, change: Callable[[], None]
+    run: Callable[[int], None], slow: Slowness, change: Callable[[], None], turns: int
 ) -> list[tuple[int, int]]:
     """Healthy and slow steps by turns: what a step of each pair took. The rank is slow at the end."""
     pairs = []
-    for _ in range(TURNS):
+    for _ in range(turns):
         times = []
         for slow.is_on in (False, True):
             change()
@@ -183,7 +184,7 @@ def open_recorder(name: str, out: str, rank: str, steps: int) -> AbstractContext
 
 def main() -> None:
     """Time, then record."""
-    out, init, rank, world, way, slow_rank, recorders, delay_ms, steps = sys.argv[1:]
+    out, init, rank, world, way, slow_rank, recorders, delay_ms, steps, more = sys.argv[1:]
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"file://{init}", rank=int(rank), world_size=int(world))
     slow = Slowness(way if rank == slow_rank else "", float(delay_ms) / 1e3)
@@ -197,16 +198,16 @@ def main() -> None:
         for batch in islice(batches, count):
             train(batch)
 
-    count, times = int(steps), {}
+    count, turns, times = int(steps) * int(more), TURNS * int(more), {}
     run(2 * WARMUP)
     with beside_a_hog(slow, core) as change:
-        before = time_turns(run, slow, change)
+        before = time_turns(run, slow, change, turns)
         for recorder in recorders.split(","):
             with open_recorder(recorder, f"{out}/{recorder}", rank, count) as recording:
                 for batch in islice(batches, (UNPROFILED if recorder == "stepscope" else 0) + WARMUP + count):
                     train(batch)
                     recording.step()
-            after = time_turns(run, slow, change)
+            after = time_turns(run, slow, change, turns)
             times[recorder] = dict(zip(("healthy", "slow"), zip(*before, *after, strict=True), strict=True))
             before = after
     if rank == "0":

@@ -45,7 +45,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--recorders", default="stepscope,torch", help="stepscope, torch, or both")
     parser.add_argument("--delay-ms", type=float, default=30.0, help="that a slow rank adds to the mean step")
     parser.add_argument(
-        "--steps", type=int, default=64, help="of the recording; a core that is shared is not shared evenly"
+        "--steps", type=int, default=64, help="of the recording, or as many times more as a way takes"
     )
     parser.add_argument("--at-once", type=int, default=1, help="jobs side by side, each on its own cores")
 
@@ -65,7 +65,7 @@ def record(out: Path, way: Way, options: argparse.Namespace, lane: int = 0) -> N
     folder = out / way.name
     folder.mkdir(parents=True, exist_ok=True)
     slow = "" if way.rank is None else str(way.rank)
-    rest = [way.name, slow, options.recorders, str(options.delay_ms), str(options.steps)]
+    rest = [way.name, slow, options.recorders, str(options.delay_ms), str(options.steps), str(way.times)]
     paths = {"PYTHONPATH": str(ROOT / "src"), "GLOO_SOCKET_IFNAME": "lo"}
     cores = _cores(options.at_once)[lane * WORLD :]
     processes = []

@@ -75,6 +75,18 @@ def test_what_the_others_hide_in_their_waits_is_no_cause() -> None:
     assert nothing is not None and nothing.cause == "dispatch"  # late before: all that shows is told
 
 
+def test_hosts_that_work_on_after_a_late_arrival_did_not_wait_all_of_it() -> None:
+    """Rank 2 computes 120 longer, and comes 200 late to collectives behind which the others go on."""
+    names = {"compute": "host_compute", "collective": "host_collective"}
+    shown = _parts({"compute": 120}).with_columns(pl.col("part").replace(names))
+    steps = pl.DataFrame(
+        [(rank, step, 0, 1200, 1.0) for step in range(5) for rank in range(4)], schema=STEPS, orient="row"
+    )
+    margins = steps.filter(pl.col("rank") == 2).select("rank", "step", margin_ns=pl.lit(200, pl.Int64))
+    late = straggler(lateness(steps, shown, margins), steps, shown)
+    assert late is not None and (late.rank, late.cause, late.late_ns_per_step) == (2, "host_compute", 120)
+
+
 def test_what_was_not_recorded_is_no_cause() -> None:
     """Rank 2 computes 90 longer; in its first step, work from before the recording was still running for much longer than that."""
     shown = _parts({"compute": 90})

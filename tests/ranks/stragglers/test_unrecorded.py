@@ -36,11 +36,8 @@ def paces(*ratios: float | None, usual_ns: float | None = None, calls: Sequence[
     ]
 
 
-def test_what_others_record_while_they_wait_for_a_slow_host_costs_nothing() -> None:
-    """A step of 60 recorded and 48 unprofiled, in which the others take 34: the rank costs 14."""
-    found = without_recorder(late("host_compute"), paces(0.8, 0.8, 0.8))
-    assert found.share == pytest.approx(1 - 0.56 / 0.8)
-    assert without_recorder(late("host_compute"), paces(0.5, 0.5, 0.5)) == late("host_compute")
+def test_a_slow_host_is_as_slow_at_recording() -> None:
+    assert without_recorder(late("host_compute"), paces(0.8, 0.8, 0.8)) == late("host_compute")
 
 
 def test_larger_batches_take_no_more_time_of_the_recorder() -> None:

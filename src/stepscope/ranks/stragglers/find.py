@@ -144,10 +144,11 @@ def _reasons(found: LateSteps, behind: Behind, late_at: At, saved: int) -> tuple
     Waits alone may promise too much: ranks that wait do then what they would have had to do anyway.
     """
     parts = behind.did_longer(late_at)
-    explained = _sum(parts)
-    if explained * found.steps < found.worth_ns:
-        return *_longer(found, behind, late_at), saved
-    most = explained * len({step for step, _ in late_at})
+    if _sum(parts) * found.steps < found.worth_ns:
+        parts, late_at = _longer(found, behind, late_at)
+        if not behind.is_of_hosts or _sum(parts) * found.steps < found.worth_ns:
+            return parts, late_at, saved
+    most = _sum(parts) * len({step for step, _ in late_at})
     return parts, late_at, min(saved, round(max(most, found.worth_ns)))
 
 

@@ -23,8 +23,7 @@ def without_recorder(found: Straggler, paces: Sequence[Pace]) -> Straggler:
     if found.kind != ALWAYS or ratio is None or not 0 < ratio < 1:
         return found
     if found.cause == _SLOW_HOST:
-        # It is slow at recording as well; what the others record, they do while they wait for it.
-        return _with_share(found, 1 - (1 - found.share) / ratio) if found.share + ratio > 1 else found
+        return found  # it is as much slower at recording as at all else
     if found.cause == _MORE_WORK:
         # The recorder takes its time by the call: without the straggler the step has the calls of the others to record.
         others = 1 - found.share - (1 - ratio) * _calls_of_others(found.rank, paces)
