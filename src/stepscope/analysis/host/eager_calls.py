@@ -28,16 +28,24 @@ def only_dispatch(events: pl.DataFrame) -> pl.Series:
         return call
     around = ancestors(events, call)
     run = is_named(events, _RUN) & around.is_not_null()
+    if not run.any():
+        return call | around.is_not_null()
+    around_run = ancestors(events, run)
     of_function = filled(take(is_named(events, FUNCTION_CALL), around))
-    long = (events["dur_ns"] >= EMPTY_KERNEL_RUN_NS) & ~_has_op(events, run)
+    has_op = around_run.filter(events["kind"] == "op").drop_nulls().unique()
+    long = (events["dur_ns"] >= EMPTY_KERNEL_RUN_NS).scatter(has_op, False)
     computes = run & (of_function | long)
-    return (call | around.is_not_null()) & ~computes & ancestors(events, computes).is_null()
+    return (call | around.is_not_null()) & ~(computes | _is_inside(computes, around_run))
 
 
-def _has_op(events: pl.DataFrame, run: pl.Series) -> pl.Series:
-    """Runs in which the op has an event of its own."""
-    found = ancestors(events, run).filter(events["kind"] == "op").drop_nulls().unique()
-    return repeated(False, len(events), pl.Boolean).scatter(found, True)
+def _is_inside(chosen: pl.Series, around: pl.Series) -> pl.Series:
+    """Events somewhere inside chosen ones; `around` is for each event the closest that may be chosen."""
+    inside = filled(take(chosen, around))
+    while True:
+        more = inside | filled(take(inside, around))
+        if (more == inside).all():
+            return inside
+        inside = more
 
 
 def first_calls(events: pl.DataFrame) -> pl.Series:
