@@ -6,6 +6,7 @@ import json
 import sys
 import threading
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 import stepscope
 from stepscope.capture.backends import detect
 from stepscope.capture.backends.host import HostBackend
+from stepscope.capture.files.writer import Recorded
 from stepscope.capture.process import active
 from stepscope.capture.process.troubles import CaptureWarning, Troubles, explain
 from tests.patience import tries
@@ -114,6 +116,22 @@ def test_a_failure_leaves_its_reason_beside_the_others(
         record(tmp_path)
     note = json.loads(next(tmp_path.glob("*.stepscope.json")).read_text())
     assert (note["file"], note["problems"][0]["code"]) == (None, "capture-failed")
+
+
+def test_frames_that_could_not_be_added_are_a_problem_of_the_profile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save = HostBackend.save
+
+    def without_frames(backend: HostBackend) -> list[Recorded]:
+        first, *others = save(backend)
+        return [replace(first, no_frames="the file is too large"), *others]
+
+    monkeypatch.setattr(HostBackend, "save", without_frames)
+    prof = record(tmp_path)
+    assert [each["code"] for each in prof.problems] == ["frames-left-out"]
+    found = {each.code: each.detail for each in stepscope.report(prof.files[0]).problems}
+    assert found["frames-left-out"] == "host: the file is too large."
 
 
 def test_warnings_that_are_errors_do_not_reach_the_loop(

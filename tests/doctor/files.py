@@ -327,7 +327,7 @@ WRONG: dict[str, list[Way]] = {
         code: [noted(code)]
         for code in (
             "capture-failed", "cupti-failed", "second-profiler", "gpu-traced-once", "started-twice", "nothing-recorded", "no-nvtx",
-            "disk-full", "folder-unwritable", "ring-failed", "windows-removed",
+            "disk-full", "folder-unwritable", "ring-failed", "windows-removed", "frames-left-out",
         )
     },
 }  # fmt: skip

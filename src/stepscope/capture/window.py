@@ -20,7 +20,7 @@ from stepscope.capture.light import LightWindow
 from stepscope.capture.machine.telemetry import Telemetry
 from stepscope.capture.process import active, clock
 from stepscope.capture.process.guarded import taken_faults
-from stepscope.capture.process.troubles import Troubles, explain
+from stepscope.capture.process.troubles import Troubles, explain, trouble
 from stepscope.capture.ring.ring import Ring
 from stepscope.capture.settings import SCHEMA, Settings, about
 from stepscope.ring_layout import STEP
@@ -258,6 +258,8 @@ class Window:
         for backend in self._backends:
             try:
                 files = [*backend.save(), *self._light_files(backend)]
+                for lacking in (each.no_frames for each in files if each.no_frames):
+                    self._troubles.note(trouble("frames-left-out", f"{backend.name}: {lacking}."))
                 place = staging.target
                 if backend.in_run_folder:
                     suffix = f"_{backend.name}" if folders_taken else ""

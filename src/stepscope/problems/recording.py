@@ -192,6 +192,13 @@ ENTRIES = (
         "Choose a folder that this user can write to, or fix its permissions.",
     ),
     Entry(
+        "frames-left-out",
+        "info",
+        "The profile has no Python frames",
+        "TensorFlow's profiler records none, and stepscope could not add those that it sampled. Time between ops has no source lines.",
+        "Record fewer steps: files of more than 64 MiB are left as they are.",
+    ),
+    Entry(
         "capture-killed",
         "warning",
         "The process ended before its profile was written",

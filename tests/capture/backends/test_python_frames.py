@@ -106,7 +106,8 @@ def test_frames_of_the_profiler_itself_are_enough(tmp_path: Path) -> None:
 def test_without_a_clock_the_file_stays_as_it_is(tmp_path: Path) -> None:
     path = file_of(tmp_path, about=False)
     before = path.read_bytes()
-    add_frames(path, [span(OUTER, 20, 90)], START + 5 * US, STEP)
+    with pytest.raises(ValueError, match="when its session began"):
+        add_frames(path, [span(OUTER, 20, 90)], START + 5 * US, STEP)
     assert path.read_bytes() == before
 
 
@@ -114,7 +115,8 @@ def test_a_large_file_stays_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(python_frames, "LARGEST_FILE", 10)
     path = file_of(tmp_path)
     before = path.read_bytes()
-    add_frames(path, [span(OUTER, 20, 90)], START + 5 * US, STEP)
+    with pytest.raises(ValueError, match="larger than"):
+        add_frames(path, [span(OUTER, 20, 90)], START + 5 * US, STEP)
     assert path.read_bytes() == before
 
 

@@ -7,11 +7,10 @@ not write that plane: there the moment counts at which the session was asked for
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
+from stepscope.capture.files.protobuf import fields, number_of, read_varint, text_of
 from stepscope.capture.files.protobuf import head as head_of
-from stepscope.capture.files.protobuf import read_varint
 
 _PLANES = 1
 _PLANE_NAME, _PLANE_LINES, _PLANE_STAT_NAMES, _PLANE_STATS = 2, 3, 5, 6
@@ -105,36 +104,3 @@ def _stat(data: bytes, at: int, end: int) -> int | None:
             )
             values[number_of(data, body, stop, 1)] = value
     return next((values[key] for key, name in names.items() if name == _START and key in values), None)
-
-
-def number_of(data: bytes, at: int, end: int, wanted: int) -> int:
-    """The number in this field of a message, 0 without one."""
-    return next(
-        (read_varint(data, body)[0] for number, _, body, _ in fields(data, at, end) if number == wanted), 0
-    )
-
-
-def text_of(data: bytes, at: int, end: int, wanted: int) -> bytes:
-    """The text in this field of a message, empty without one."""
-    return next((data[body:stop] for number, _, body, stop in fields(data, at, end) if number == wanted), b"")
-
-
-def fields(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int, int]]:
-    """Field number, where the field begins, where its content begins, where it ends."""
-    while at < end:
-        head = at
-        tag, at = read_varint(data, at)
-        kind = tag & 7
-        if kind == 2:
-            length, at = read_varint(data, at)
-            stop = at + length
-        elif kind == 0:
-            stop = read_varint(data, at)[1]
-        elif kind in (1, 5):
-            stop = at + (8 if kind == 1 else 4)
-        else:
-            raise ValueError(f"no such kind of field: {kind}")
-        if stop > end:
-            raise ValueError("a field runs out of its message")
-        yield tag >> 3, head, at, stop
-        at = stop

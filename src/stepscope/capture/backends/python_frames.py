@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from stepscope.capture.backends.cut_xplane import fields, number_of, session_start, text_of
-from stepscope.capture.files.protobuf import head, varint
+from stepscope.capture.backends.cut_xplane import session_start
+from stepscope.capture.files.protobuf import fields, head, number_of, text_of, varint
 from stepscope.capture.process.host_spans import SAMPLE_SECONDS, Span
 
 _PLANES = 1
@@ -47,15 +47,17 @@ class _Line(NamedTuple):
 def add_frames(path: Path, spans: list[Span], unix_minus_clock_ns: int, marker: str) -> None:
     """Write the spans of one thread into the line that has the events `marker`, or else the first one of a Python thread.
 
-    A file that has frames of its own, does not say when its session began, or is so large that the job would wait for seconds, stays
-    as it is.
+    A file that has frames of its own stays as it is. So does one that cannot be understood, does not say when its session began, or is so
+    large that the job would wait for seconds: ValueError says which.
     """
-    if path.stat().st_size > LARGEST_FILE:
+    if not spans:
         return
+    if path.stat().st_size > LARGEST_FILE:
+        raise ValueError(f"the file is larger than {LARGEST_FILE >> 20} MiB")
     data = path.read_bytes()
     start = session_start(data)
-    if start is None or not spans:
-        return
+    if start is None:
+        raise ValueError("the file does not record when its session began")
     moved = [
         span._replace(
             start_ns=max(0, span.start_ns + unix_minus_clock_ns - start),

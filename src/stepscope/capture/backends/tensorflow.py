@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -91,8 +91,10 @@ class TensorFlowBackend(Collector):
         files = written(self._folder, self._stretches)
         # Callers before what they call: pieces of both that are cut at the same moments differ in their order alone.
         spans = [span for span in self._sampler.spans[::-1] if span.thread == self._thread]
-        with contextlib.suppress(ValueError):  # a file that cannot be understood stays as it was written
+        try:
             add_frames(files[0].path, spans, self._clock_offset_ns, _STEP)
+        except ValueError as error:
+            return [replace(files[0], no_frames=str(error)), *files[1:]]
         return files
 
     def _let_go(self) -> None:

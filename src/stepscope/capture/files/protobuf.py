@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 _MOST_SHIFT = 63
 
 
@@ -34,3 +36,36 @@ def read_varint(data: bytes, at: int) -> tuple[int, int]:
     except IndexError:
         raise ValueError("a number is cut") from None
     raise ValueError("a number has too many bytes")
+
+
+def number_of(data: bytes, at: int, end: int, wanted: int) -> int:
+    """The number in this field of a message, 0 without one."""
+    return next(
+        (read_varint(data, body)[0] for number, _, body, _ in fields(data, at, end) if number == wanted), 0
+    )
+
+
+def text_of(data: bytes, at: int, end: int, wanted: int) -> bytes:
+    """The text in this field of a message, empty without one."""
+    return next((data[body:stop] for number, _, body, stop in fields(data, at, end) if number == wanted), b"")
+
+
+def fields(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int, int]]:
+    """Field number, where the field begins, where its content begins, where it ends."""
+    while at < end:
+        begin = at
+        tag, at = read_varint(data, at)
+        kind = tag & 7
+        if kind == 2:
+            length, at = read_varint(data, at)
+            stop = at + length
+        elif kind == 0:
+            stop = read_varint(data, at)[1]
+        elif kind in (1, 5):
+            stop = at + (8 if kind == 1 else 4)
+        else:
+            raise ValueError(f"no such kind of field: {kind}")
+        if stop > end:
+            raise ValueError("a field runs out of its message")
+        yield tag >> 3, begin, at, stop
+        at = stop

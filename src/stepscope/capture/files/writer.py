@@ -30,10 +30,11 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True)
 class Recorded:
-    """A file in the hidden folder, and the ending of its final name."""
+    """A file in the hidden folder, and the ending of its final name; why the sampled Python frames are not in it, if they are not."""
 
     path: Path
     ending: str
+    no_frames: str = ""
 
 
 class Incomplete(OSError):
