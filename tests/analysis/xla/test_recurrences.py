@@ -103,6 +103,33 @@ def test_kernels_inside_a_graph_are_found() -> None:
     assert found.instructions == {"kernel.1", "written", "next"}
 
 
+def test_what_is_written_beside_other_work_is_followed() -> None:
+    """On GPUs, XLA copies each row of the outputs with a computation that it starts and waits for."""
+    beside = (
+        "beside:\n  outputs = f32[100,8] parameter(0)\n  value = f32[8] parameter(1)\n  turn = s32[] parameter(2)\n"
+        "  written.1 = f32[100,8] fusion(outputs, value, turn) calls=writes\n"
+    )
+    (found,) = found_in(
+        DECAYS,
+        "start = (f32[100,8], f32[100,8], u32[]) async-start(outputs, new, turn) calls=beside",
+        "written = f32[100,8] async-done(start)",
+        result="next, new, second, inputs, written, factor, sum",
+        more=beside,
+    )
+    assert found.state == {"new"}
+    assert found.names == {"new", "written_1", "next"}
+    assert (found.bytes, found.convolved) == (32, 32)
+
+
+def test_a_state_that_is_bent_beside_other_work() -> None:
+    beside = "beside:\n  value = f32[8] parameter(0)\n  bent = f32[8] tanh(value)\n"
+    turn = (
+        "start = (f32[8], f32[8], u32[]) async-start(state) calls=beside",
+        "new = f32[8] async-done(start)",
+    )
+    assert not found_in(*turn, result="next, new, second, inputs, outputs, factor, sum", more=beside)
+
+
 @pytest.mark.parametrize(
     "turn",
     [

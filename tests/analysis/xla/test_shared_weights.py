@@ -124,6 +124,23 @@ main:
     assert (found.times, found.weights) == (times, 3)
 
 
+def test_weights_of_a_layer_that_are_copied_beside_other_work() -> None:
+    """On GPUs, XLA takes the weights of the layer with computations that it starts and waits for."""
+    beside = f"beside:\n  all = {LAYERS} parameter(0)\n  at = s32[] parameter(1)\n  w = {W} fusion(all, at) calls=takes\n"
+    body = BODY
+    for layer in (1, 2, 3):
+        body = body.replace(
+            f"  w.{layer} = {W} fusion(all.{layer}, at) calls=takes\n",
+            f"  s.{layer} = ({LAYERS}, {W}, u32[]) async-start(all.{layer}, at) calls=beside\n"
+            f"  w.{layer} = {W} async-done(s.{layer})\n",
+        )
+    takes, body = body.split("body:\n")
+    main = f"main:\n  a = {CARRIED} parameter(0)\n  loop = {CARRIED} while(a) calls=body trips=6\n"
+    found = of_text(takes + beside + "body:\n" + body + main)
+    assert (found.times, found.weights) == (1, 3)
+    assert [one.weight_bytes for one in found.products.values()] == [64 * 64 * 4]
+
+
 @pytest.mark.parametrize(
     ("taken", "times"),
     [

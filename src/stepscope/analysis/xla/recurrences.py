@@ -13,7 +13,7 @@ from operator import or_
 
 from stepscope.analysis.xla.hlo_module import Instruction, Module, Shape
 from stepscope.analysis.xla.instruction_cost import known_trips, shape_bytes
-from stepscope.analysis.xla.loops import Flow, body_of, loops_of, root_of
+from stepscope.analysis.xla.loops import CALLS, WAITS, Flow, body_of, loops_of, root_of
 from stepscope.analysis.xla.masks import WHOLE_NUMBERS
 from stepscope.lazy import dataclass
 from stepscope.registers.policy.useless_work import CALLS_DEEPEST, CALLS_MOST
@@ -207,9 +207,10 @@ class _Turn:
         if one.opcode == "get-tuple-element" and operands:
             whole = operands[0]
             return whole[one.index] if isinstance(whole, list) and one.index < len(whole) else _bent(operands)
-        if one.opcode == "optimization-barrier" and len(operands) == 1:
+        if one.opcode in ("optimization-barrier", *WAITS) and len(operands) == 1:
             return operands[0]
-        if one.opcode in ("fusion", "call") and one.called and depth < CALLS_DEEPEST and self._calls_left > 0:
+        enters = one.opcode in ("fusion", *CALLS) and one.called
+        if enters and depth < CALLS_DEEPEST and self._calls_left > 0:
             self._calls_left -= 1
             return self._computation(one.called[0], operands, depth + 1)
         return _array(one, [_whole(each) for each in operands])

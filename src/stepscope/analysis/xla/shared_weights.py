@@ -20,15 +20,15 @@ from stepscope.analysis.xla.instruction_cost import (
     is_library_product,
     shape_bytes,
 )
-from stepscope.analysis.xla.loops import body_of, root_of
+from stepscope.analysis.xla.loops import CALLS, WAITS, body_of, root_of
 from stepscope.lazy import dataclass
 from stepscope.registers.policy.findings import MAJORITY
 from stepscope.registers.policy.useless_work import CALLS_DEEPEST, SHARED_WEIGHTS_LEAST
 
 # What comes out of them is what goes in, in another order, type or part.
-_SAME = ("bitcast", "convert", "transpose", "copy", "reshape")
+_SAME = ("bitcast", "convert", "transpose", "copy", "copy-start", "copy-done", "reshape")
 _PARTS = ("slice", "dynamic-slice")
-_ENTERED = ("fusion", "call", "while")
+_ENTERED = ("fusion", "while", *CALLS)
 _TURN, _CONSTANT = "turn", "constant"
 
 
@@ -256,7 +256,7 @@ class _Frame:
                 if len(known) < len(indices):
                     return None
                 path = (one.slices or known, *path)
-            elif one.opcode not in _SAME:
+            elif one.opcode not in (*_SAME, *WAITS):
                 found = self._passed_on(one, first)
                 return None if found is None else replace(found, path=found.path + path)
             one = first
@@ -267,13 +267,13 @@ class _Frame:
         return _CONSTANT if one is not None and one.opcode == "constant" else self.source(number)
 
     def _passed_on(self, one: Instruction, first: Instruction) -> Source | None:
-        """What comes out of a tuple, or of a fused kernel that only casts, reorders or takes a part."""
+        """What comes out of a tuple, or of a kernel that only casts, reorders or takes a part, fused or beside other work."""
         if one.opcode == "get-tuple-element":
             return self.source(first.id, one.index)
-        if one.opcode != "fusion" or not one.called:
+        if one.opcode not in ("fusion", *CALLS) or not one.called:
             return None
         root = root_of(self._module.instructions(one.called[0]))
-        if root is None or root.opcode == "fusion":
+        if root is None or (one.opcode == "fusion" and root.opcode == "fusion"):
             return None
         inner = _Frame(self._module, one.called[0], self._depth).source(root.id)
         return None if inner is None else self.outside(inner, one)
