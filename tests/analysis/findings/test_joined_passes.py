@@ -23,10 +23,12 @@ def shapes(rows: int, width: int) -> tuple[str, str]:
     return f"f32[{rows},{width}]", f"f32[{width},{width}]"
 
 
-def passes(count: int, rows: int, width: int) -> str:
-    """A program that sends its inputs through the same four layers."""
+def passes(count: int, rows: int, width: int, copies: bool = False) -> str:
+    """A program that sends its inputs through the same four layers, whose weights it may copy before."""
     x, w = shapes(rows, width)
-    lines = [f"  w.{layer} = {w} parameter({layer})" for layer in range(LAYERS)]
+    lines = [f"  {'given' if copies else 'w'}.{layer} = {w} parameter({layer})" for layer in range(LAYERS)]
+    if copies:
+        lines += [f"  w.{layer} = {w} copy(given.{layer})" for layer in range(LAYERS)]
     for number in range(count):
         lines.append(f"  h.{number}.0 = {x} parameter({LAYERS + number})")
         lines += [
@@ -62,21 +64,24 @@ def of_runs(
     width: int = 2048,
     length: int = 100,
     runs: int = 2,
+    copies: bool = False,
 ) -> dict[str, Finding]:
     """Of steps of 880 µs in which a model runs in a row, and a small program follows."""
     x, _ = shapes(rows, width)
     lines = []
+    names = [f"w_{layer}" for layer in range(LAYERS) if copies]
+    names += [f"h_0_{layer + 1}" for layer in range(LAYERS)]
     for step in range(3):
         at = STEP * step
         lines.append(f"main  {at}  {STEP}  ProfilerStep#{step}  annotation  -  -")
         begin = at + 20
         for _ in range(runs):
-            lines += kernels(step, begin, "jit_net", [f"h_0_{layer + 1}" for layer in range(LAYERS)], length)
-            begin += LAYERS * (length + 1)
+            lines += kernels(step, begin, "jit_net", names, length)
+            begin += len(names) * (length + 1)
         lines += kernels(step, begin, "jit_update", ["d"], 10)
         lines.append(f"main  {at + 50}  {STEP - 55}  cudaDeviceSynchronize  runtime  -  -")
     update = f"main:\n{TAKES[takes].format(x=x)}  d = {x} tanh(a)\n"
-    trace = program_trace(lines, jit_net=program(passes(1, rows, width)), jit_update=program(update))
+    trace = program_trace(lines, jit_net=program(passes(1, rows, width, copies)), jit_update=program(update))
     return {one.code: one for one in apply_rules(case_of(trace))}
 
 
@@ -125,6 +130,12 @@ def test_runs_of_which_each_may_need_the_one_before() -> None:
 
 def test_a_program_that_runs_once_needs_no_batch() -> None:
     assert "unbatched-loop" not in of_runs(runs=1)
+
+
+def test_a_copy_of_weights_is_needed_once() -> None:
+    """Copies of 151 MB take as long as the memory needs for them, in one pass as long as in each of two."""
+    found = of_runs(width=6144, length=49, copies=True)["unbatched-loop"]
+    assert 1.3 < found.speedup.low < found.speedup.mid < found.speedup.high < 2.3
 
 
 def test_a_batch_that_fills_the_device() -> None:

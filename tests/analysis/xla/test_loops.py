@@ -42,7 +42,7 @@ def work_in(*between: bytes, result: tuple[int, ...]) -> LoopWork:
     )
     loop = made("while.1", "while", 3, carried(), reads(1), field(38, 9))
     entry = computation(1, made("init", "parameter", 1, carried()), loop)
-    return loop_work(Module(field(1, _adds() + _mixes() + body + entry + field(6, 1))))
+    return loop_work(Module(field(1, _adds() + _mixes() + _wraps() + body + entry + field(6, 1))))
 
 
 def _adds() -> bytes:
@@ -55,6 +55,12 @@ def _mixes() -> bytes:
     """One that multiplies them."""
     a, b = (made(n, "parameter", at, MATRIX, field(9, at - 1)) for n, at in (("a", 1), ("b", 2)))
     return computation(21, a, b, made("prod", "multiply", 3, MATRIX, reads(1, 2)))
+
+
+def _wraps() -> bytes:
+    """A computation that has one kernel: the sum of what it is given."""
+    a, b = (made(n, "parameter", at, MATRIX, field(9, at - 51)) for n, at in (("a", 51), ("b", 52)))
+    return computation(22, a, b, kernel("inner", 53, 51, 52, calls=20))
 
 
 def kernel(name: str, at: int, *operands: int, calls: int = 21) -> bytes:
@@ -80,6 +86,18 @@ def test_what_no_later_turn_needs_may_leave() -> None:
     assert {"gradient", "sums"} <= found.leaving
     assert found.early == {"next"}
     assert found.sums == {"sums"}
+
+
+def test_a_sum_that_is_computed_beside_other_work() -> None:
+    """XLA wraps what it starts and waits for in a computation of its own; the kernel inside is what runs."""
+    found = work_in(
+        kernel("state", 10, 4, 3),
+        made("start", "async-start", 12, carried(), reads(6, 10), field(38, 22)),
+        made("sum", "async-done", 13, MATRIX, reads(12)),
+        result=(8, 3, 10, 5, 13),
+    )
+    assert found.staying == {"state"}
+    assert "inner" in found.leaving & found.sums
 
 
 def test_a_sum_that_a_turn_reads_must_stay() -> None:

@@ -103,6 +103,86 @@ def test_kernels_inside_a_graph_are_found() -> None:
     assert found.instructions == {"kernel.1", "written", "next"}
 
 
+def test_what_is_written_beside_other_work_is_followed() -> None:
+    """On GPUs, XLA copies each row of the outputs with a computation that it starts and waits for."""
+    beside = (
+        "beside:\n  outputs = f32[100,8] parameter(0)\n  value = f32[8] parameter(1)\n  turn = s32[] parameter(2)\n"
+        "  written.1 = f32[100,8] fusion(outputs, value, turn) calls=writes\n"
+    )
+    (found,) = found_in(
+        DECAYS,
+        "start = (f32[100,8], f32[100,8], u32[]) async-start(outputs, new, turn) calls=beside",
+        "written = f32[100,8] async-done(start)",
+        result="next, new, second, inputs, written, factor, sum",
+        more=beside,
+    )
+    assert found.state == {"new"}
+    assert found.names == {"new", "written_1", "next"}
+    assert (found.bytes, found.convolved) == (32, 32)
+
+
+LAYERED = "f32[4,100,8,2]"
+STATES = f"""
+keeps:
+  all = {LAYERED} parameter(0)
+  some = f32[100,8,2] parameter(1)
+  at = s32[] parameter(2)
+  zero = s32[] constant(0)
+  one = f32[1,100,8,2] bitcast(some)
+  kept = {LAYERED} dynamic-update-slice(all, one, at, zero, zero, zero)
+body:
+  p = (s32[], f32[8,2], f32[100,8,2], f32[100,8], f32[FACTORS]) parameter(0)
+  turn = s32[] get-tuple-element(p) index=0
+  state = f32[8,2] get-tuple-element(p) index=1
+  states = f32[100,8,2] get-tuple-element(p) index=2
+  outputs = f32[100,8] get-tuple-element(p) index=3
+  factors = f32[FACTORS] get-tuple-element(p) index=4
+  one = s32[] constant(1)
+  zero = s32[] constant(0)
+  next = s32[] add(turn, one)
+  factor = f32[8,2] TAKEN
+  new = f32[8,2] multiply(state, factor)
+  row = f32[100,8,2] dynamic-update-slice(states, new, turn, zero, zero)
+  sum = f32[1,8] slice(new)
+  written = f32[100,8] dynamic-update-slice(outputs, sum, turn, zero)
+  root = (s32[], f32[8,2], f32[100,8,2], f32[100,8], f32[FACTORS]) tuple(next, new, row, written, factors)
+main:
+  a = (s32[], f32[8,2], f32[100,8,2], f32[100,8], f32[FACTORS]) parameter(0)
+  layers = {LAYERED} parameter(1)
+  at = s32[] parameter(2)
+  loop = (s32[], f32[8,2], f32[100,8,2], f32[100,8], f32[FACTORS]) while(a) calls=body trips=100
+  states = f32[100,8,2] get-tuple-element(loop) index=2
+  kept.1 = {LAYERED} fusion(layers, states, at) calls=keeps
+  turned = f32[2,4,100,8] transpose(kept.1)
+  outputs = f32[100,8] get-tuple-element(loop) index=3
+  wide = f32[100,16] copy(outputs)
+  root = (f32[2,4,100,8], f32[100,16]) tuple(turned, wide)
+"""
+
+
+@pytest.mark.parametrize(
+    ("factors", "taken", "held"),
+    [
+        ("8,2", "copy(factors)", {"kept.1", "turned"}),
+        ("100,8,2", "dynamic-slice(factors, turn, zero, zero)", set()),  # a scan needs the states
+    ],
+)
+def test_what_keeps_the_states_of_all_turns(factors: str, taken: str, held: set[str]) -> None:
+    """For a backward pass, as those of the layers of a state-space model; a kernel of the outputs is another matter."""
+    (found,) = recurrences_of(Module(program(STATES.replace("FACTORS", factors).replace("TAKEN", taken))))
+    assert found.held - {"kept"} == held  # that is inside of a kernel
+    assert found.convolved == (32 if held else None)
+
+
+def test_a_state_that_is_bent_beside_other_work() -> None:
+    beside = "beside:\n  value = f32[8] parameter(0)\n  bent = f32[8] tanh(value)\n"
+    turn = (
+        "start = (f32[8], f32[8], u32[]) async-start(state) calls=beside",
+        "new = f32[8] async-done(start)",
+    )
+    assert not found_in(*turn, result="next, new, second, inputs, outputs, factor, sum", more=beside)
+
+
 @pytest.mark.parametrize(
     "turn",
     [

@@ -124,6 +124,66 @@ main:
     assert (found.times, found.weights) == (times, 3)
 
 
+def test_weights_of_a_layer_that_are_copied_beside_other_work() -> None:
+    """On GPUs, XLA takes the weights of the layer with computations that it starts and waits for."""
+    beside = f"beside:\n  all = {LAYERS} parameter(0)\n  at = s32[] parameter(1)\n  w = {W} fusion(all, at) calls=takes\n"
+    body = BODY
+    for layer in (1, 2, 3):
+        body = body.replace(
+            f"  w.{layer} = {W} fusion(all.{layer}, at) calls=takes\n",
+            f"  s.{layer} = ({LAYERS}, {W}, u32[]) async-start(all.{layer}, at) calls=beside\n"
+            f"  w.{layer} = {W} async-done(s.{layer})\n",
+        )
+    takes, body = body.split("body:\n")
+    main = f"main:\n  a = {CARRIED} parameter(0)\n  loop = {CARRIED} while(a) calls=body trips=6\n"
+    found = of_text(takes + beside + "body:\n" + body + main)
+    assert (found.times, found.weights) == (1, 3)
+    assert [one.weight_bytes for one in found.products.values()] == [64 * 64 * 4]
+    assert found.loads == {("s", "[[6,64,64],[]]")}
+
+
+VECTOR = "f32[64]"
+SUMS = f"""
+adds:
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  c = f32[] add(a, b)
+sums:
+  x = {VECTOR} parameter(0)
+  w = bf16[64,64] parameter(1)
+  zero = f32[] constant(0)
+  wide = {W} convert(w)
+  spread = {W} broadcast(FACTOR)
+  scaled = {W} multiply(spread, wide)
+  sum = {VECTOR} reduce(scaled, zero) calls=REDUCES
+"""
+
+
+@pytest.mark.parametrize(
+    ("factor", "reduces", "weights"),
+    [("x", "adds", 3), ("zero", "adds", 0), ("x", "most", 0)],  # with a vector, a mean, and a maximum
+)
+def test_a_product_with_a_vector_is_a_sum(factor: str, reduces: str, weights: int) -> None:
+    """As XLA writes the products of a batch of one."""
+    most = "most:\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  c = f32[] maximum(a, b)\n"
+    lines = [f"  h.0 = {VECTOR} parameter(0)"]
+    for layer in (1, 2, 3):
+        lines.append(f"  w.{layer} = bf16[64,64] parameter({layer})")
+        lines.append(f"  h.{layer} = {VECTOR} fusion(h.{layer - 1}, w.{layer}) calls=sums")
+    text = SUMS.replace("FACTOR", factor).replace("REDUCES", reduces)
+    found = of_text(most + text + "main:\n" + "\n".join(lines) + "\n")
+    assert found.weights == weights
+    for one in found.products.values():
+        assert one.is_sum
+        assert (one.flops, one.weight_bytes, one.bits) == (2 * 64 * 64, 64 * 64 * 2, 16)  # as they are read
+        assert one.other_bytes == 2 * 64 * 4
+
+
+def test_what_only_takes_weights_is_told_from_what_takes_inputs() -> None:
+    found = of_passes("x.0")
+    assert found.loads == {("c", "[[64,64]]")}
+
+
 @pytest.mark.parametrize(
     ("taken", "times"),
     [

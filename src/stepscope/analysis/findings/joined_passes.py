@@ -46,6 +46,7 @@ _PRODUCTS = {
     "weight": pl.Float64,
     "rest": pl.Float64,
     "format": pl.String,
+    "sum": pl.Boolean,
 }
 
 
@@ -220,7 +221,7 @@ def _named(case: Case) -> pl.DataFrame:
 def _chosen(case: Case, found: Passes) -> pl.DataFrame:
     """event, time_ns, least, most: what one pass for all inputs leaves of the time of each kernel."""
     products = [
-        (op, shapes, one.flops, one.weight_bytes, one.other_bytes, _FORMATS.get(f"{one.bits}"))
+        (op, shapes, one.flops, one.weight_bytes, one.other_bytes, _FORMATS.get(f"{one.bits}"), one.is_sum)
         for (op, shapes), one in found.known.products.items()
     ]
     facts = case.compute.kernels.select("event", "class", "precision", "least_ns", "time_ns")
@@ -232,11 +233,19 @@ def _chosen(case: Case, found: Passes) -> pl.DataFrame:
         maintain_order="left",
         nulls_equal=True,
     )
+    loads = pl.DataFrame(list(found.known.loads), schema={"op": pl.String, "shapes": pl.String}, orient="row")
+    rows = rows.join(
+        loads.with_columns(load=pl.lit(True)),
+        on=["op", "shapes"],
+        how="left",
+        maintain_order="left",
+        nulls_equal=True,
+    )
     rate = case.peaks.bytes_per_s / 1e9 if case.peaks else 1.0
     reading = (pl.col("weight") / found.times + pl.col("rest")) / rate
     joined = pl.max_horizontal(pl.col("flops_") / _flops_per_ns(case, rows), reading)
     long = pl.when(pl.col("time_ns") < SMALL_KERNEL_NS).then(0.0).otherwise(pl.col("time_ns"))
-    product = pl.col("class").is_in(PRODUCTS) & pl.col("weight").is_not_null()
+    product = (pl.col("class").is_in(PRODUCTS) | pl.col("sum")) & pl.col("weight").is_not_null()
     # More than it took is of a whole array of which the kernel reads or writes a part.
     own = pl.when(pl.col("least_ns") <= pl.col("time_ns")).then("least_ns")
     needed = pl.when(product).then(joined).otherwise(pl.coalesce(own, long)) / pl.col("time_ns")
@@ -246,11 +255,13 @@ def _chosen(case: Case, found: Passes) -> pl.DataFrame:
 
     # A kernel far from its bound may still keep all of the device busy: at worst one for all takes the geometric mean of one and all.
     worst = share(1 / math.sqrt(found.times), BATCHED_EFFICIENCY_LEAST)
+    # What only takes weights, as the copy of a layer's out of those of all layers, is the same in each pass.
+    once = pl.col("sure") & pl.col("load").fill_null(False)
     return rows.select(
         "event",
         "time_ns",
-        least=share(1 / found.times, BATCHED_EFFICIENCY_MOST),
-        most=pl.when("sure").then(worst).otherwise(1.0),
+        least=pl.when(once).then(1 / found.times).otherwise(share(1 / found.times, BATCHED_EFFICIENCY_MOST)),
+        most=pl.when(once).then(1 / found.times).when("sure").then(worst).otherwise(1.0),
     )
 
 

@@ -16,6 +16,9 @@ from stepscope.registers.policy.useless_work import CALLS_DEEPEST, CALLS_MOST
 _KERNELS = ("fusion", "custom-call", "dot", "convolution", "copy", "add", "dynamic-update-slice")
 # A sum, or an output that is filled, goes through nothing but these.
 _FILLS = ("add", "dynamic-update-slice", "copy", "bitcast", "convert", "reshape", "parameter", "tuple")
+# On GPUs, what may run beside other work (a copy of a part, for one) is a computation of its own that is started and waited for.
+CALLS = ("call", "async-start")
+WAITS = ("async-update", "async-done")
 _GEMM = "gemm"
 _OPCODE = b"\x12\x05while"  # as the file writes it
 Taint = bool | list[bool]
@@ -128,7 +131,7 @@ class Flow:
 
     def _enters(self, one: Instruction, depth: int) -> bool:
         """Whether to look into what it calls: a damaged file may call without end."""
-        if one.opcode != "call" or not one.called or depth >= CALLS_DEEPEST or self._calls_left <= 0:
+        if one.opcode not in CALLS or not one.called or depth >= CALLS_DEEPEST or self._calls_left <= 0:
             return False
         self._calls_left -= 1
         return True
@@ -162,6 +165,8 @@ class Flow:
             return whole[one.index] if isinstance(whole, list) and one.index < len(whole) else _any(whole)
         if one.opcode == "tuple":
             return [_any(each) for each in operands]
+        if one.opcode in WAITS and operands:
+            return operands[0]
         if self._enters(one, depth):
             inner, out = self.forward(one.called[0], dict(enumerate(operands)), depth + 1)
             found |= inner
@@ -241,7 +246,7 @@ class Flow:
         ]
 
     def _fills(self, one: Instruction, reached: set[tuple[int, int]]) -> bool:
-        if one.opcode in (*_FILLS, "get-tuple-element", "call"):
+        if one.opcode in (*_FILLS, *CALLS, *WAITS, "get-tuple-element"):
             return True
         if one.opcode == "custom-call":
             computation = next((number for number, _ in reached if (number, one.id) in reached), -1)

@@ -7,13 +7,14 @@ state goes through a product or a function that bends, is not.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
 from operator import or_
 
 from stepscope.analysis.xla.hlo_module import Instruction, Module, Shape
 from stepscope.analysis.xla.instruction_cost import known_trips, shape_bytes
-from stepscope.analysis.xla.loops import Flow, body_of, loops_of, root_of
+from stepscope.analysis.xla.loops import CALLS, WAITS, Flow, body_of, loops_of, root_of
 from stepscope.analysis.xla.masks import WHOLE_NUMBERS
 from stepscope.lazy import dataclass
 from stepscope.registers.policy.useless_work import CALLS_DEEPEST, CALLS_MOST
@@ -23,6 +24,7 @@ _SAME = frozenset(
     ("copy", "copy-start", "copy-done", "bitcast", "reshape", "transpose", "broadcast", "convert", "reduce-precision", "real", "imag")
 )  # fmt: skip
 _NESTED = ("while", "conditional")
+_MOVING = ("fusion", "copy", "transpose", "broadcast", "dynamic-slice", "dynamic-update-slice")
 _GEMM = "gemm"
 
 
@@ -32,7 +34,8 @@ class Recurrence:
 
     `names`: kernels of its turns, as kernels are called; `state` those of them that compute the next state; `instructions`: all of
     them as the program calls them. `bytes`: of the state that one turn leaves. `convolved`: where all turns have the same factor, so
-    that a convolution needs no states, the bytes that a turn writes out at least. `trips`: None where the program does not say it.
+    that a convolution needs no states, the bytes that a turn writes out at least. `held`: instructions outside of the loop that make, copy or read arrays of the states of all turns,
+    which such a convolution does without. `trips`: None where the program does not say it.
     """
 
     names: frozenset[str]
@@ -40,6 +43,7 @@ class Recurrence:
     instructions: frozenset[str]
     bytes: int
     convolved: int | None
+    held: frozenset[str]
     trips: int | None
 
 
@@ -101,14 +105,33 @@ def _described(module: Module, loop: Instruction, state: _State) -> Recurrence:
     inside, _ = flow.forward(state.body, {0: [index in state.parts for index in range(len(parts))]})
     needed = flow.backward(state.body, set(state.parts), len(parts))
     kernels = dict(flow.kernels(state.body))
+    size = sum(shape_bytes(parts[index]) or 0 for index in state.parts)
+    convolved = _written_bytes(loop, state) if state.is_invariant else None
     return Recurrence(
         names=frozenset(one.kernel_name for one in kernels.values()),
         state=frozenset(one.kernel_name for key, one in kernels.items() if key in inside and key in needed),
         instructions=frozenset(one.name for one in kernels.values()),
-        bytes=sum(shape_bytes(parts[index]) or 0 for index in state.parts),
-        convolved=_written_bytes(loop, state) if state.is_invariant else None,
+        bytes=size,
+        convolved=convolved,
+        held=frozenset(_holding(module, loop, state)) if convolved and convolved < size else frozenset(),
         trips=known_trips(loop),
     )
+
+
+def _holding(module: Module, loop: Instruction, state: _State) -> Iterator[str]:
+    """Instructions outside of the loop whose result, or what they are given, has the states of all turns."""
+    trips = known_trips(loop) or 0
+    all_turns = [Counter((trips, *loop.shape.parts[index].sizes)) for index in state.parts]
+
+    def holds(shape: Shape) -> bool:
+        return any(sizes <= Counter(array.sizes) for array in shape.arrays() for sizes in all_turns)
+
+    for number in module.bodies:
+        beside = {one.id: one.shape for one in module.instructions(number)} if number != state.body else {}
+        for one in module.instructions(number) if beside else ():
+            given = (beside[operand] for operand in one.operands if operand in beside)
+            if one.opcode in _MOVING and any(holds(shape) for shape in (one.shape, *given)):
+                yield one.name
 
 
 def _written_bytes(loop: Instruction, state: _State) -> int | None:
@@ -207,9 +230,10 @@ class _Turn:
         if one.opcode == "get-tuple-element" and operands:
             whole = operands[0]
             return whole[one.index] if isinstance(whole, list) and one.index < len(whole) else _bent(operands)
-        if one.opcode == "optimization-barrier" and len(operands) == 1:
+        if one.opcode in ("optimization-barrier", *WAITS) and len(operands) == 1:
             return operands[0]
-        if one.opcode in ("fusion", "call") and one.called and depth < CALLS_DEEPEST and self._calls_left > 0:
+        enters = one.opcode in ("fusion", *CALLS) and one.called
+        if enters and depth < CALLS_DEEPEST and self._calls_left > 0:
             self._calls_left -= 1
             return self._computation(one.called[0], operands, depth + 1)
         return _array(one, [_whole(each) for each in operands])

@@ -20,15 +20,15 @@ from stepscope.analysis.xla.instruction_cost import (
     is_library_product,
     shape_bytes,
 )
-from stepscope.analysis.xla.loops import body_of, root_of
+from stepscope.analysis.xla.loops import CALLS, WAITS, body_of, root_of
 from stepscope.lazy import dataclass
 from stepscope.registers.policy.findings import MAJORITY
 from stepscope.registers.policy.useless_work import CALLS_DEEPEST, SHARED_WEIGHTS_LEAST
 
 # What comes out of them is what goes in, in another order, type or part.
-_SAME = ("bitcast", "convert", "transpose", "copy", "reshape")
+_SAME = ("bitcast", "convert", "transpose", "copy", "copy-start", "copy-done", "reshape")
 _PARTS = ("slice", "dynamic-slice")
-_ENTERED = ("fusion", "call", "while")
+_ENTERED = ("fusion", "while", *CALLS)
 _TURN, _CONSTANT = "turn", "constant"
 
 
@@ -49,7 +49,10 @@ Step = bytes | tuple[Source | str, ...]
 
 @dataclass(frozen=True)
 class Product:
-    """A product with a weight: the kernel's op and shapes, FLOPs, bytes of the weight and of all else, and bits of a number of it."""
+    """A product with a weight: the kernel's op and shapes, FLOPs, bytes of the weight and of all else, and bits of a number of it.
+
+    `is_sum`: it is written as a sum of products, as XLA does where one side is a vector.
+    """
 
     kernel: tuple[str, str | None]
     weight: Source
@@ -58,19 +61,22 @@ class Product:
     weight_bytes: int
     other_bytes: int
     bits: int
+    is_sum: bool = False
 
 
 @dataclass(frozen=True)
 class SharedWeights:
     """`times`: how often the program multiplies most of its weights, 1 if once; `kernels`: the products that it repeats, by op and shapes.
 
-    `products`: all that have a weight, by op and shapes; `weights`: how many weights one computation multiplies.
+    `products`: all that have a weight, by op and shapes; `weights`: how many weights one computation multiplies. `loads`: kernels that
+    only take, cast or reorder weights.
     """
 
     times: int
     kernels: frozenset[tuple[str, str | None]]
     products: dict[tuple[str, str | None], Product]
     weights: int
+    loads: frozenset[tuple[str, str | None]] = frozenset()
 
 
 def shared_weights(module: Module) -> SharedWeights:
@@ -88,7 +94,8 @@ def shared_weights(module: Module) -> SharedWeights:
     enough = len(chosen) >= SHARED_WEIGHTS_LEAST and counts.get(times, 0) > MAJORITY * total
     kernels = frozenset(one.kernel for group in chosen for one in group) if enough else frozenset()
     weights = max((len({one.weight for _, one in reader.products(number)}) for number in frames), default=0)
-    return SharedWeights(times if enough else 1, kernels, products, weights)
+    loads = frozenset(each for number in frames for each in reader.loads(number)) - products.keys()
+    return SharedWeights(times if enough else 1, kernels, products, weights, loads)
 
 
 class _Reader:
@@ -126,7 +133,7 @@ class _Reader:
     def _read(self, computation: int, depth: int) -> Iterator[tuple[int, Product]]:
         frame = self._frame(computation)
         for one in self.module.instructions(computation):
-            if one.opcode in PRODUCTS or is_library_product(one):
+            if one.opcode in (*PRODUCTS, "reduce") or is_library_product(one):
                 found = self._product(one, frame)
                 if found is not None:
                     yield one.id, found
@@ -161,21 +168,52 @@ class _Reader:
 
     def _product(self, one: Instruction, frame: _Frame) -> Product | None:
         """Of two operands that the computation is given, the larger one is the weight."""
-        given = [frame.by_id[operand] for operand in one.operands[:2] if operand in frame.by_id]
+        is_sum = one.opcode == "reduce"
+        given = self._summed(one, frame) if is_sum else frame.operands(one)[:2]
         sources = [(frame.source(each.id), shape_bytes(each.shape) or 0, each) for each in given]
         known = [each for each in sources if each[0] is not None]
-        flops = self._worker.flops(one, frame.by_id)
+        flops = 2 * given[0].shape.elements if is_sum and given else self._worker.flops(one, frame.by_id)
         if not known or not flops or len(given) < len(("lhs", "rhs")):
             return None
         source, size, weight = max(known, key=lambda each: each[1])
-        assert source is not None
+        if source is None or (is_sum and weight is not given[0]):
+            return None
         result = next(one.shape.arrays(), Shape())
         work = self._worker.work(one, frame.by_id)
         shapes = tuple(each.shape.sizes for each in given)
         signature = (shapes, given.index(weight), result.sizes, dimension_numbers(one))
         rest = sum(each[1] for each in sources) - size + (shape_bytes(result) or 0)
         bits = BITS.get(weight.element, 0)
-        return Product((work.op, work.shapes), source, signature, flops, size, rest, bits)
+        return Product((work.op, work.shapes), source, signature, flops, size, rest, bits, is_sum)
+
+    def _summed(self, one: Instruction, frame: _Frame) -> list[Instruction]:
+        """The matrix and the vector of which a sum adds up the products; none where it is another sum."""
+        adds = [root_of(self.module.instructions(number)) for number in one.called[:1]]
+        product = frame.before(one.operands[0]) if one.operands else None
+        if not adds or adds[0] is None or adds[0].opcode != "add" or product is None:
+            return []
+        if product.opcode != "multiply":
+            return []
+        factors = [frame.before(each.id) for each in frame.operands(product)]
+        vectors = [each for each in factors if each is not None and each.opcode == "broadcast"]
+        matrices = [each for each in factors if each is not None and each.opcode != "broadcast"]
+        rows = frame.operands(vectors[0])[:1] if len(vectors) == 1 else []
+        return [*matrices, *rows] if rows and matrices and rows[0].shape.elements > 1 else []
+
+    def loads(self, computation: int) -> Iterator[tuple[str, str | None]]:
+        """Op and shapes of the kernels that are given nothing but weights of products, and counters."""
+        frame = self._frame(computation)
+        weights = {(one.weight.parameter, one.weight.part) for _, one in self.products(computation)}
+        for one in self.module.instructions(computation):
+            if one.opcode not in ("fusion", "copy", "copy-start", *_PARTS, *CALLS):
+                continue
+            arrays = [each for each in frame.operands(one) if each.shape.sizes]
+            sources = [frame.source(each.id) for each in arrays]
+            if sources and all(
+                each is not None and (each.parameter, each.part) in weights for each in sources
+            ):
+                work = self._worker.work(one, frame.by_id)
+                yield work.op, work.shapes
 
     def _frame(self, computation: int) -> _Frame:
         if computation not in self._frames:
@@ -242,6 +280,19 @@ class _Frame:
             self._depth -= 1
         return self._known.get(number)
 
+    def operands(self, one: Instruction) -> list[Instruction]:
+        """What the instruction is given, as far as it is there."""
+        return [self.by_id[operand] for operand in one.operands if operand in self.by_id]
+
+    def before(self, number: int) -> Instruction | None:
+        """What the value was before it was cast or reordered."""
+        one = self.by_id.get(number)
+        for _ in self.by_id:
+            if one is None or one.opcode not in _SAME or not one.operands:
+                break
+            one = self.by_id.get(one.operands[0])
+        return one
+
     def _source(self, one: Instruction) -> Source | None:
         path: tuple[Step, ...] = ()
         for _ in self.by_id:
@@ -256,7 +307,7 @@ class _Frame:
                 if len(known) < len(indices):
                     return None
                 path = (one.slices or known, *path)
-            elif one.opcode not in _SAME:
+            elif one.opcode not in (*_SAME, *WAITS):
                 found = self._passed_on(one, first)
                 return None if found is None else replace(found, path=found.path + path)
             one = first
@@ -267,13 +318,13 @@ class _Frame:
         return _CONSTANT if one is not None and one.opcode == "constant" else self.source(number)
 
     def _passed_on(self, one: Instruction, first: Instruction) -> Source | None:
-        """What comes out of a tuple, or of a fused kernel that only casts, reorders or takes a part."""
+        """What comes out of a tuple, or of a kernel that only casts, reorders or takes a part, fused or beside other work."""
         if one.opcode == "get-tuple-element":
             return self.source(first.id, one.index)
-        if one.opcode != "fusion" or not one.called:
+        if one.opcode not in ("fusion", *CALLS) or not one.called:
             return None
         root = root_of(self._module.instructions(one.called[0]))
-        if root is None or root.opcode == "fusion":
+        if root is None or (one.opcode == "fusion" and root.opcode == "fusion"):
             return None
         inner = _Frame(self._module, one.called[0], self._depth).source(root.id)
         return None if inner is None else self.outside(inner, one)

@@ -43,7 +43,8 @@ def find(case: Case) -> Finding | None:
     if not loops:
         return None
     mine = _chosen(case, list(loops.values()), _events_of(case, loops))
-    owned = free_of_work(case, mine["event"])
+    whole = pl.concat([mine.select("event", "least", "most"), _held(case, loops, mine)])
+    owned = free_of_work(case, whole["event"])
     ns = case.per_step(owned)
     if mine.is_empty() or ns < LOOP_LEAST * case.step_ns:
         return None
@@ -58,8 +59,12 @@ def find(case: Case) -> Finding | None:
         f"{case.of_step(ns)} is spent in a loop of {turns:,} turns inside the program, whose state is only multiplied and added to:"
         f" its {count:,} kernels run one after the other, though a scan over all turns in parallel gives the same."
     )
+    if any(one.held for place, one in enumerate(loops.values()) if place in mine["loop"]):
+        detail += (
+            " All turns have the same factor: a convolution needs no states, nor the memory that keeps them."
+        )
     evidence = {"turns": turns, "kernels_per_step": count}
-    return timed(case, RULE, owned, _scanned(case, mine), detail, evidence)
+    return timed(case, RULE, owned, _scanned(case, whole), detail, evidence)
 
 
 def _repeats(case: Case) -> bool:
@@ -116,6 +121,27 @@ def _events_of(case: Case, loops: dict[tuple[str, int], Recurrence]) -> pl.DataF
         dur_ns=events["dur_ns"].gather(rows["event"]),
         step=events["step"].gather(rows["event"]),
     ).drop_nulls("step")
+
+
+def _held(case: Case, loops: dict[tuple[str, int], Recurrence], mine: pl.DataFrame) -> pl.DataFrame:
+    """event, least, most of what only keeps the states of all turns: a convolution needs none of it, a scan may need all."""
+    chosen = {place for place in mine["loop"].unique().to_list() if place is not None}
+    names = {
+        (module, key)
+        for place, ((module, _), one) in enumerate(loops.items())
+        if place in chosen
+        for name in one.held
+        for key in (name, _as_kernel(name))
+    }
+    known = pl.DataFrame(sorted(names), schema={"module": pl.String, "key": pl.String}, orient="row")
+    rows = events_of_programs(case.trace).filter(pl.col("device") == case.device)
+    found = pl.concat(
+        rows.join(known, left_on=["module", column], right_on=["module", "key"], how="semi").select("event")
+        for column in ("name", "instruction")
+    ).unique(maintain_order=True)
+    steps = case.trace.events["step"].gather(found["event"])
+    found = found.filter(steps.is_not_null(), ~pl.col("event").is_in(mine["event"].implode()))
+    return found.with_columns(least=pl.lit(0.0), most=pl.lit(1.0))
 
 
 def _as_kernel(instruction: str) -> str:
@@ -194,9 +220,8 @@ def _outside(case: Case, rest: pl.DataFrame) -> pl.DataFrame:
     ).select(*rest.columns, "least", "most")
 
 
-def _scanned(case: Case, mine: pl.DataFrame) -> Change:
+def _scanned(case: Case, chosen: pl.DataFrame) -> Change:
     """A few large kernels do the work, and only these are launched."""
-    chosen = mine.select("event", "least", "most")
     change = shorten_kernels(case, chosen)
     return Change(
         _launched_less(change.smallest, chosen, "most"), _launched_less(change.largest, chosen, "least")
@@ -215,8 +240,8 @@ RULE: Rule[Case] = Rule(
     title="A loop computes turn by turn what a parallel scan computes at once",
     turn=142,
     page="kernels",
-    owns="kernels, copies and gaps of a loop of 64 turns or more in a compiled program whose state is a linear recurrence: each element of it is multiplied by what does not depend on it, and such things are added (running means, discounted sums, diagonal state-space models, cumulative sums). From a tenth of the step on, where a scan takes half of the loop's time at most, and the loop's kernels are mostly short and no products",
-    change="the state takes 3 passes over the states of all turns at least (where all turns have the same factor, 12 over what they write out) and twice the logarithm of their number at most, at the bandwidth of the memory; other small kernels of the loop take 5 to 40 % of their time, long ones at most all of it, and none is launched turn by turn",
+    owns="kernels, copies and gaps of a loop of 64 turns or more in a compiled program, and of what keeps its states, if the state is a linear recurrence: each element of it is multiplied by what does not depend on it, and such things are added (running means, discounted sums, diagonal state-space models, cumulative sums). From a tenth of the step on, where a scan takes half of the loop's time at most, and the loop's kernels are mostly short and no products",
+    change="the state takes 3 passes over the states of all turns at least (where all turns have the same factor, 12 over what they write out, and nothing outside of the loop that keeps the states of all turns) and twice the logarithm of their number at most, at the bandwidth of the memory; other small kernels of the loop take 5 to 40 % of their time, long ones at most all of it, and none is launched turn by turn",
     fix={
         "jax": "Compute the recurrence h = a·h + b for all steps in parallel instead of lax.scan: jax.lax.associative_scan over the pairs (a, b) with (a1, b1), (a2, b2) → (a1·a2, a2·b1 + b2), jnp.cumsum or jnp.cumprod where there is only a sum or a product, or a convolution (by FFT if long) where a does not change. Very long sequences: in chunks, with lax.scan over the chunks.",
         "tensorflow": "Compute the recurrence h = a·h + b for all steps in parallel instead of a tf.while_loop or tf.scan: tfp.math.scan_associative over the pairs (a, b), tf.cumsum or tf.math.cumprod, or a convolution where a does not change.",
