@@ -22,7 +22,7 @@ UNITS = (100, 1_000, 10**6, 10**9, 10**12, 2**30)
 # Their arguments are digits, sizes of items, numbers of fields: structure, too.
 STRUCTURAL_CALLS = ("round", "bytes", "get", "messages", "_repeated")
 STRUCTURAL_ARGUMENTS = ("maxsize", "digest_size")
-ORDER = "turn"  # of a rule: which comes first
+ORDER = ("turn", "turn_without_device")  # of a rule: which comes first
 LONG_BITS = 60  # shifts and powers from here on are bounds of 64-bit integers
 MOST_EXCEPTIONS = 46
 
@@ -120,7 +120,7 @@ def is_structural(node: ast.Constant, parents: dict[ast.AST, ast.AST]) -> bool:
         parent = parents[parent]
     if isinstance(parent, ast.BinOp) and is_structural_operand(node, parent):
         return True
-    if isinstance(parent, ast.keyword) and parent.arg == ORDER:
+    if isinstance(parent, ast.keyword) and parent.arg in ORDER:
         return True
     if is_in_module(node, parents):
         return node.value == 0

@@ -31,9 +31,18 @@ def test_every_file_of_the_folder_is_a_rule() -> None:
     assert {rule.code.replace("-", "_") for rule in built_in_rules()} == files
 
 
-def test_every_rule_has_a_turn_of_its_own() -> None:
-    turns = [rule.turn for rule in built_in_rules()]
-    assert turns == sorted(set(turns))
+@pytest.mark.parametrize("has_device", [True, False])
+def test_every_rule_has_a_turn_of_its_own(has_device: bool) -> None:
+    turns = [rule.turn_for(has_device) for rule in built_in_rules()]
+    assert len(turns) == len(set(turns))
+    assert not has_device or turns == sorted(turns)
+
+
+def test_on_a_host_alone_special_rules_come_before_that_of_one_op() -> None:
+    codes = [rule.code for rule in registry.rules_for(case_of_text(steps("main  10  900  aten::mm  op  -")))]
+    assert codes.index("useless-backward") < codes.index("host-python")
+    codes = [rule.code for rule in registry.rules_for(case_of_text(steps(*gemm(10, 900))))]
+    assert codes.index("host-python") < codes.index("useless-backward")
 
 
 @pytest.mark.parametrize("rule", built_in_rules(), ids=lambda rule: rule.code)

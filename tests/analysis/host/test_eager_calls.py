@@ -6,6 +6,8 @@ from tests.builders.cases import HEAD, step
 from tests.builders.inline import check
 from tests.builders.jobs.tensorflow_steps import call, function, tracing
 
+FRAME = "/site-packages/tensorflow/python/eager/execute.py(28): quick_execute"
+
 
 def _check(parts: str, *steps: list[str]) -> None:
     rows = [row for number, lines in enumerate(steps) for row in step(number, 1000 * number, *lines)]
@@ -47,9 +49,34 @@ def test_a_call_without_tracing_before_it_compiles_nothing() -> None:
 
 def test_a_python_function_around_a_call_does_not_take_its_time() -> None:
     """Frames that are sampled surround calls of the runtime, in which no Python runs."""
-    around = "main  0  1000  /site-packages/tensorflow/python/eager/execute.py(28): quick_execute  python  -"
+    around = f"main  0  1000  {FRAME}  python  -"
     steps = [
         [around, tracing(0, 300), *function(300, f"train_{k}", 500, 200, ("MatMul", 150))] for k in (1, 2)
     ]
     _check("compile=1700 host_compute=300 (MatMul)", *steps)
     _check("dispatch=300 host_compute=700", [around, *call(0, "Conv2D", 200, run=700, after=100)])
+
+
+def test_frames_that_are_sampled_inside_a_first_call_wait_for_it() -> None:
+    steps = [
+        [
+            tracing(0, 300),
+            *function(300, f"train_{k}", 500, 200, ("MatMul", 150)),
+            f"main  310  480  {FRAME}  python  -",
+            f"main  801  15  {FRAME}  python  -",
+        ]
+        for k in (1, 2)
+    ]
+    _check("compile=1700 host_compute=300 (MatMul)", *steps)
+
+
+def test_the_call_that_traces_serves_the_tracing() -> None:
+    """Without frames, and with one of a library's in it; a user's annotation around both is another matter."""
+
+    def calls(name: str, *frames: str) -> list[list[str]]:
+        rows = [f"main  0  1000  {name}  annotation  -", tracing(150, 150)]
+        return [[*rows, *function(400, f"train_{k}", 400, 200, ("MatMul", 150)), *frames] for k in (1, 2)]
+
+    _check("compile=1700 host_compute=300", *calls("train"))
+    _check("compile=1700 host_compute=300", *calls("train", f"main  300  90  {FRAME}  python  -"))
+    _check("compile=1200 host_compute=300 dispatch=500", *calls("epoch"))

@@ -19,10 +19,11 @@ from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
 
 _GRADIENT = "torch::autograd::AccumulateGrad"
-_NODE = r"^autograd::engine::evaluate_function: "
+NODE = r"^autograd::engine::evaluate_function: "
 OPTIMIZER = r"^Optimizer\.step#"
 UPDATED_LISTS = r"^aten::_(fused|foreach)_"
 _UPDATES = rf"{UPDATED_LISTS}|^aten::(addcdiv_|add_|lerp_|mul_|sub_)$"
+_ONCE = "aten::addcdiv_"  # the last op of Adam and its kin
 
 # Vectors, such as the scales of norms, are alike in all networks.
 _IS_MATRIX = pl.col("shape").str.contains(",", literal=True)
@@ -36,7 +37,7 @@ def unused_nodes(trace: Trace) -> pl.Series:
         return nothing
     others = ops_beside(trace, gradients["track"].unique())
     ends = _ends(with_pass(gradients, others), updates)
-    nodes = with_pass(find_named(trace, _NODE), others)
+    nodes = with_pass(find_named(trace, NODE), others)
     after = nodes.join(ends, on=["track", "pass"], maintain_order="left")
     found: pl.Series = after.filter(pl.col("start_ns") > pl.col("from_ns"))["id"].alias("event")
     return found
@@ -63,10 +64,20 @@ def find_gradients(trace: Trace) -> pl.DataFrame:
 
 
 def ops_beside(trace: Trace, tracks: pl.Series) -> pl.Series:
-    """When ops with a gradient are called on other threads than those of autograd, in order."""
+    """When ops with a gradient are called outside of autograd's nodes, in order.
+
+    Gradients of a device have threads of their own; those of the host are computed on the thread that asks for them.
+    """
+    events = trace.events
     numbered = trace.ops.filter(pl.col("sequence").is_not_null())["event"]
-    forward = pl.col("id").is_in(numbered.implode()) & ~pl.col("track").is_in(tracks.implode())
-    found: pl.Series = trace.events.filter(forward)["start_ns"].sort()
+    names = names_of(events)
+    nodes = events["name"].is_in(names.filter(names.cast(pl.String).str.contains(NODE)).implode())
+    nodes = nodes.fill_null(False)
+    if not nodes.any():
+        outside = ~events["track"].gather(numbered).is_in(tracks.implode())
+    else:
+        outside = ~(nodes | ancestors(events, nodes).is_not_null()).gather(numbered)
+    found: pl.Series = events["start_ns"].gather(numbered.filter(outside)).sort()
     return found
 
 
@@ -93,9 +104,17 @@ def find_updates(trace: Trace) -> pl.DataFrame:
     is_list = pl.col("op").str.contains(UPDATED_LISTS)
     known = ops.join(first, on="shapes").filter(is_list | pl.col("shape").is_not_null())
     known = known.explode("shape").filter(pl.col("shape").ne_missing("[]"))
-    counted = known.group_by("optimizer", "op", "shape").agg(count=pl.len())
+    counted = _without_repeats(known.group_by("optimizer", "op", "shape").agg(count=pl.len()))
     most = counted.group_by("optimizer", "shape").agg(pl.col("count").max())
     return steps.select("start_ns", optimizer="id").join(most, on="optimizer", how="left")
+
+
+def _without_repeats(counted: pl.DataFrame) -> pl.DataFrame:
+    """Without ops on single tensors where one is known that comes once for each parameter: others may come twice."""
+    once = counted.filter(pl.col("op") == _ONCE)
+    others = counted.join(once, on=["optimizer", "shape"], how="anti", maintain_order="left")
+    lists = counted.filter(pl.col("op").str.contains(UPDATED_LISTS))
+    return pl.concat([once, others, lists])
 
 
 def _updated(shapes: str) -> list[str] | None:

@@ -13,7 +13,7 @@ from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.finding import Finding, Interval, ranked
 from stepscope.analysis.findings.promise import left_by_replay
-from stepscope.analysis.findings.registry import find_rules
+from stepscope.analysis.findings.registry import find_rules, rules_for
 from stepscope.analysis.findings.situations import fitted
 from stepscope.analysis.parts import BUSY_PARTS
 from stepscope.analysis.xla.file_work import sources
@@ -39,7 +39,7 @@ def judge(case: Case) -> dict[str, list[pl.Series]]:
     """Apply the rules in their turn, once for the case: the slices that each finding claimed, by its code."""
     if case.owned is None:
         case.owned = {}
-        for rule in find_rules():
+        for rule in rules_for(case):
             before = len(case.claims)
             mine = rule.findings(case)
             case.earlier += [_placed(case, finding, case.claims[before:]) for finding in mine]

@@ -14,6 +14,11 @@ from stepscope.analysis.findings.rule import ANY, RESERVED, Found, Rule
 from stepscope.plugins import FINDINGS, load_plugins, warn, warn_of_fault
 
 
+def rules_for(case: Case) -> list[Rule[Case]]:
+    """The rules in their turn for this rank, which has a device or only its host."""
+    return sorted(find_rules(), key=lambda rule: (rule.turn_for(case.device is not None), rule.code))
+
+
 @cache
 def find_rules() -> tuple[Rule[Case], ...]:
     """The rules about one rank, in their turn."""

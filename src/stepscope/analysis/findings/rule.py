@@ -28,6 +28,7 @@ class Rule(Generic[Subject]):
     """`find` looks at its subject: a `Case` (one rank), or what is known of all ranks.
 
     `turn` orders the rules: each owns what is left by those before it, so the special come before the general.
+    `turn_without_device`: another turn where only the host computes, and rules about the host own what the device does elsewhere.
     `certainty`: how often such a finding is the cause of the time that it owns; findings sort by saving times certainty.
     `fix` is by framework and needs the key `any`; `fix_without_device` overrides it where only the host computes.
     """
@@ -44,6 +45,7 @@ class Rule(Generic[Subject]):
     certainty: float = 1.0
     title_without_device: str = ""
     fix_without_device: Mapping[str, str] = field(default_factory=dict)
+    turn_without_device: int | None = None
 
     def findings(self, subject: Subject) -> list[Finding]:
         """What it finds, as a list."""
@@ -51,6 +53,10 @@ class Rule(Generic[Subject]):
         if found is None:
             return []
         return found if isinstance(found, list) else [found]
+
+    def turn_for(self, has_device: bool) -> int:
+        """When it is asked, on a device or on the host alone."""
+        return self.turn if has_device or self.turn_without_device is None else self.turn_without_device
 
     def fix_for(self, framework: str | None, has_device: bool = True) -> str:
         """What to change in this framework, on a device or on the host alone."""

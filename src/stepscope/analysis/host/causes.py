@@ -17,7 +17,7 @@ import polars as pl
 from stepscope.analysis.host import names
 from stepscope.analysis.host.activity import FRAMES, computing_frames, computing_ops, is_named
 from stepscope.analysis.host.eager_calls import CALL as EAGER_CALL
-from stepscope.analysis.host.eager_calls import first_calls, only_dispatch
+from stepscope.analysis.host.eager_calls import around_frames, around_tracing, first_calls, only_dispatch
 from stepscope.analysis.host.tracks import by_track
 from stepscope.analysis.part_column import Part
 from stepscope.native.host import lineage as native
@@ -125,12 +125,23 @@ def _by_eager_call(events: pl.DataFrame, causes: pl.DataFrame) -> pl.DataFrame:
     dispatched = only_dispatch(events)
     if not dispatched.any():
         return causes
-    compiled = take(first_calls(events), causes["named_by"])
-    compiled &= causes["code"].is_in([native.OP, native.CALL, native.WAIT_THREAD])
+    compiled = _compiles(events, causes)
+    around = around_frames(events)
+    waiting = pl.when(take(compiled, around)).then(around)
+    rows = pl.select(pl.coalesce(waiting, around_tracing(events), events["id"])).to_series()
+    if (rows != events["id"]).any():
+        causes = causes.select(pl.all().gather(rows)).with_columns(id=events["id"])
+        compiled = take(compiled, rows)
     return causes.with_columns(
         cause=pl.when(compiled).then(pl.lit("compile", dtype=Part)).otherwise("cause"),
         computes=pl.col("computes") & ~compiled & ~(dispatched & _is_of_call(events, causes["named_by"])),
     )
+
+
+def _compiles(events: pl.DataFrame, causes: pl.DataFrame) -> pl.Series:
+    """What is named by the first call of a function, and is not named otherwise inside."""
+    found: pl.Series = take(first_calls(events), causes["named_by"])
+    return found & causes["code"].is_in([native.OP, native.CALL, native.WAIT_THREAD])
 
 
 def _is_of_call(events: pl.DataFrame, named_by: pl.Series) -> pl.Series:

@@ -2,7 +2,8 @@
 
 The call finds a kernel, checks its inputs and hands it over. What computes is the kernel, inside `KernelAndDevice…::Run`:
 recent profiles have no event of the op itself there. A run that takes as long as one of an op without any
-work computes nothing either. A function that was just traced is instantiated and optimised in its first call.
+work computes nothing either. A function that was just traced is instantiated and optimised in its first call; frames that are
+sampled in there wait for it.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ import polars as pl
 from stepscope.analysis.host.activity import is_named, self_time
 from stepscope.registers.calibration.launches import EMPTY_KERNEL_RUN_NS, LONG_HOST_NS
 from stepscope.trace.columns import repeated
-from stepscope.trace.frames import filled, take
+from stepscope.trace.frames import filled, kept_with_frame, take
 from stepscope.trace.scopes import ancestors
 
 CALL = r"^Eager(Local|Remote)Execute: "
 FUNCTION_CALL = rf"{CALL}__(inference|forward|backward)_"
+_FUNCTION = r"__(?:inference|forward|backward)_(.+)_\d+$"
 TRACING = r"^tf\.function-graph_building"
 _RUN = r"^KernelAndDevice\w*::Run"
 
@@ -48,6 +50,45 @@ def _is_inside(chosen: pl.Series, around: pl.Series) -> pl.Series:
         inside = more
 
 
+@kept_with_frame
+def around_frames(events: pl.DataFrame) -> pl.Series:
+    """For each event itself, or for a Python frame the closest event around it that is none.
+
+    Inside a call of the runtime, sampled frames say only who called: Python waits there. Without tracing, each event is its own.
+    """
+    frame = events["kind"] == "python"
+    if not frame.any() or not is_named(events, TRACING).any():
+        return events["id"]
+    around = pl.when(frame).then(ancestors(events, ~frame)).otherwise(events["id"])
+    return pl.select(pl.coalesce(around, events["id"])).to_series()
+
+
+def around_tracing(events: pl.DataFrame) -> pl.Series:
+    """For each event the tracing that it serves, or null: the call of a function that traces it, and frames of nothing else inside.
+
+    What a call does around the tracing (it looks for a graph, describes its arguments, makes the new function) takes hardly
+    any time in one that finds a graph. Its event has the function's name, and the run of what was traced is inside.
+    """
+    tracing, call = is_named(events, TRACING), is_named(events, FUNCTION_CALL)
+    nothing = repeated(None, len(events), pl.UInt32)
+    if not call.any() or not tracing.any():
+        return nothing
+    around = ancestors(events, events["kind"] != "python")
+    outer = pl.DataFrame({"id": around, "tracing": events["id"]}).filter(tracing).drop_nulls("id")
+    outer = outer.filter(events["kind"].gather(outer["id"]) == "annotation").unique("id", keep="first")
+    closest = ancestors(events, events["id"].is_in(outer["id"].implode()))
+    calls = (
+        pl.DataFrame({"id": closest, "function": events["name"].cast(pl.String)})
+        .filter(call)
+        .drop_nulls("id")
+    )
+    calls = calls.with_columns(
+        pl.col("function").str.extract(_FUNCTION), name=events["name"].gather(calls["id"]).cast(pl.String)
+    )
+    own = outer.join(calls.filter(pl.col("function") == pl.col("name")), on="id", how="semi")
+    return take(nothing.scatter(own["id"], own["tracing"]), around_frames(events))
+
+
 def first_calls(events: pl.DataFrame) -> pl.Series:
     """Calls of functions that were traced just before, in the same step, and that the recording has no other call of.
 
@@ -57,7 +98,12 @@ def first_calls(events: pl.DataFrame) -> pl.Series:
     tracing = is_named(events, TRACING)
     if not call.any() or not tracing.any():
         return repeated(False, len(events), pl.Boolean)
-    rows = events.select("id", "name", "track", "step", "start_ns", self_ns=self_time(events)).filter(call)
+    own = (
+        events.select(id=around_frames(events), self_ns=self_time(events))
+        .group_by("id")
+        .agg(pl.col("self_ns").sum())
+    )
+    rows = events.select("id", "name", "track", "step", "start_ns").filter(call).join(own, on="id")
     traced = events.select("track", "step", traced_ns="start_ns").filter(tracing)
     since = traced.group_by("track", "step").agg(pl.col("traced_ns").min())
     rows = rows.filter(pl.len().over("name") == 1, pl.col("self_ns") >= LONG_HOST_NS)

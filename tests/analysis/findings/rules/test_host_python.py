@@ -51,3 +51,19 @@ def test_code_of_libraries_alone_is_nobodys_function() -> None:
     found = found_in(800, outer=LIBRARY)
     assert "function" not in found["host-python"].evidence
     assert found["host-python"].speedup.mid == 1
+
+
+def test_a_list_that_becomes_a_tensor_item_by_item_goes_nearly_as_a_whole() -> None:
+    found = found_in(800, inner="<built-in method tensor of type object at 0xffff9934cc98>")["host-python"]
+    assert found.speedup.mid == pytest.approx(1 / (1 - 0.8), rel=0.03)
+    assert found.speedup.low > found_in(800)["host-python"].speedup.low
+    assert "torch.tensor, which reads lists item by item" in found.detail
+    assert "np.stack" in found.fix
+
+
+def test_other_calls_of_pytorch_are_no_conversions() -> None:
+    found = found_in(800, inner="<built-in method tensor_split of type object at 0xffff9934cc98>")[
+        "host-python"
+    ]
+    assert found.speedup.mid == pytest.approx(1 / (1 - 0.8 * 0.8), rel=0.02)
+    assert "np.stack" not in found.fix

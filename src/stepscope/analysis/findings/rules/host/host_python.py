@@ -18,7 +18,7 @@ from stepscope.names import short_name
 from stepscope.native.host.lineage import USER
 from stepscope.registers.calibration.launches import SHORT_READ_NS
 from stepscope.registers.calibration.profiler import WARM_DISPATCH_WORST
-from stepscope.registers.policy.findings import BYTES_BEFORE_FLOATS, MAJORITY, WORTH_A_FINDING
+from stepscope.registers.policy.findings import ACCOUNT_SAVES, BYTES_BEFORE_FLOATS, MAJORITY, WORTH_A_FINDING
 from stepscope.registers.policy.host_code import (
     DOMINANT_FUNCTION,
     OWN_CODE,
@@ -26,6 +26,9 @@ from stepscope.registers.policy.host_code import (
     OWN_CODE_SAVES_LEAST,
 )
 from stepscope.trace.scopes import ancestors
+
+_CONVERTS = r"^<built-in method (as_)?tensor of "
+_FIX_OF_LISTS = "Give torch.tensor one array, not a list: torch.from_numpy(np.stack(arrays)) for arrays, torch.from_numpy(np.array(numbers)) for numbers, or keep the data in one array or tensor from the start and pick rows with one index."
 
 
 def find(case: Case) -> Finding | None:
@@ -130,14 +133,35 @@ def _find_own_code(case: Case) -> Finding | None:
     if share < OWN_CODE or case.is_of_one_step(owned):
         return None
     case.claim(owned)
-    left = Interval(1 - share, 1 - OWN_CODE_SAVES * share, 1 - OWN_CODE_SAVES_LEAST * share)
+    converting = case.per_step(owned.filter(_converts(case, owned)))
+    left = _left_of_own_code(share, converting / case.step_ns)
     title = "" if share >= DOMINANT_FUNCTION else "One function takes much of the step"
     function = short_name(summed["function"][0])
-    detail = f"{case.of_step(ns)} of Python code in {function}, mostly in {_described(case, owned)}."
+    converts = converting > MAJORITY * ns
+    mostly = "torch.tensor, which reads lists item by item" if converts else _described(case, owned)
+    detail = f"{case.of_step(ns)} of Python code in {function}, mostly in {mostly}."
     evidence = {"names": case.top_names(owned), "function": summed["function"][0]}
     found = saving(case, RULE, ns, left, detail, evidence, title)
+    found.fix = _FIX_OF_LISTS if converts else found.fix
     found.where = case.places(owned.with_columns(named_by="frame"))
     return found
+
+
+def _converts(case: Case, owned: pl.DataFrame) -> pl.Series:
+    """Whether the time is PyTorch's own, outside of any op, in turning a Python object into a tensor: an array is copied by an op."""
+    names = case.trace.events["name"].gather(owned["detail"]).cast(pl.String)
+    found: pl.Series = names.str.contains(_CONVERTS)
+    return found
+
+
+def _left_of_own_code(share: float, converting: float) -> Interval:
+    """Half to all of Python code goes; of lists that are read item by item, nearly all, since NumPy copies whole arrays."""
+    other = share - converting
+    return Interval(
+        1 - share,
+        1 - converting - OWN_CODE_SAVES * other,
+        1 - ACCOUNT_SAVES * converting - OWN_CODE_SAVES_LEAST * other,
+    )
 
 
 def _described(case: Case, owned: pl.DataFrame) -> str:
@@ -179,7 +203,7 @@ RULE: Rule[Case] = Rule(
     turn=110,
     title_without_device="One function takes most of the step",
     owns="`python`; without a device, the Python of the function of yours that takes at least 30 % of the step, or the function or op that takes at least half of it",
-    change="your code between launches takes no time; if one function takes most of it, only that function at worst. At best, the ops, copies and waits of the functions that take most of it disappear too. If the unprofiled step is unknown, the finding is advice below a speed-up of 1.3 on the fastest host, because the profiler may have slowed it down. Without a device there is no replay: half to all of your function's Python disappears; of other functions and ops there is only an upper bound",
+    change="your code between launches takes no time; if one function takes most of it, only that function at worst. At best, the ops, copies and waits of the functions that take most of it disappear too. If the unprofiled step is unknown, the finding is advice below a speed-up of 1.3 on the fastest host, because the profiler may have slowed it down. Without a device there is no replay: half to all of your function's Python disappears, and at least 85 % of what `torch.tensor` takes to read lists item by item; of other functions and ops there is only an upper bound",
     fix={
         ANY: "Move this code out of the step, vectorise it, or run it in the background.",
     },

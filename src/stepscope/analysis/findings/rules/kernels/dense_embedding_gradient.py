@@ -7,10 +7,12 @@ import math
 
 import polars as pl
 
+from stepscope.analysis.compute.host_tables import looked_up_tables, table_passes
 from stepscope.analysis.compute.program_tables import program_tables, whole_passes
 from stepscope.analysis.findings.case import Case
-from stepscope.analysis.findings.finding import Finding
-from stepscope.analysis.findings.promise import of_kernels
+from stepscope.analysis.findings.dispatched import at_or_below
+from stepscope.analysis.findings.finding import Finding, Interval
+from stepscope.analysis.findings.promise import of_kernels, timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.registers.calibration.kernels import (
     FUSED_ADAM_TENSORS,
@@ -31,10 +33,30 @@ _BACKWARD = "aten::embedding_dense_backward"
 
 def find(case: Case) -> Finding | None:
     """Tables with dense gradients, in a step that spends its time on zeroing and updating them."""
-    if case.device is None:
-        return None
     tables = _sparse_tables(case)
+    if case.device is None:
+        return None if tables.is_empty() else _on_host(case, tables)
     return _in_programs(case) if tables.is_empty() else _by_optimizer(case, tables)
+
+
+def _on_host(case: Case, tables: pl.DataFrame) -> Finding | None:
+    """The ops of PyTorch that fill and update whole tables, which compute by themselves."""
+    tables = looked_up_tables(case.trace, tables)
+    passes = table_passes(case.trace, tables)
+    made = at_or_below(case.trace.events, tables["event"])
+    owned = case.free(pl.col("named_by").is_in(pl.concat([passes["event"], made]).implode()))
+    ns = case.per_step(owned)
+    if ns < DENSE_TABLE_LEAST * case.step_ns:
+        return None
+    passing = owned.join(passes.rename({"event": "named_by"}), on="named_by", maintain_order="left")
+    gone = float((passing["ns"] * passing["share"]).sum()) / case.step_count / case.step_ns
+    # At best, the gradients of the rows take no time beside the zeros around them.
+    adding = owned.filter(pl.col("named_by").is_in(tables["event"].implode()))
+    best = gone + case.per_step(adding) / case.step_ns
+    left = Interval(1 - best, 1 - gone, 1 - gone * (1 - SPARSE_UPDATE_WORST))
+    elements = int(tables["elements"].sum()) / max(1, len(case.lengths))
+    detail = f"{case.of_step(ns)} {_why(tables, elements)}"
+    return timed(case, RULE, owned, case.plan, detail, accounted=left)
 
 
 def _in_programs(case: Case) -> Finding | None:
@@ -143,9 +165,10 @@ RULE: Rule[Case] = Rule(
     code="dense-embedding-gradient",
     title="Whole embedding tables are updated for a few rows",
     turn=118,
+    turn_without_device=107,
     page="kernels",
-    owns="kernels of the optimizer and of dense embedding gradients, if tables are most of the parameters and a batch touches less than a tenth of their rows; from 20 % of the step. In a compiled program: all kernels that pass over an array of the table's size, except those too short to read all of it, such as lookups and scatters of rows",
-    change="the optimizer skips the tables, except for a tenth of its time at most; at best, their gradients take no time. In a compiled program, at most 4 % of the passes over whole tables remain, and four times what the device's memory needs to read the rows of the batch and add them to the table",
+    owns="kernels of the optimizer and of dense embedding gradients, if tables are most of the parameters and a batch touches less than a tenth of their rows; from 20 % of the step. In a compiled program: all kernels that pass over an array of the table's size, except those too short to read all of it, such as lookups and scatters of rows. Without a device: ops of gradients, the optimizer and zero_grad whose shapes are those of a table that the model only looks rows up in",
+    change="the optimizer skips the tables, except for a tenth of its time at most; at best, their gradients take no time. In a compiled program, at most 4 % of the passes over whole tables remain, and four times what the device's memory needs to read the rows of the batch and add them to the table. Without a device, the passes over whole tables take no time, or a tenth of it at worst",
     fix={
         "pytorch": "Update only the rows of the batch: nn.Embedding(…, sparse=True) with torch.optim.SparseAdam (or SGD, Adagrad) for the tables, and the usual optimizer for the rest. Rows that a batch lacks then keep their moments: results change a little.",
         "jax": "Update only the rows of the batch: take the gradient of the gathered rows, table[ids], instead of the table, and write the new rows with table.at[ids].set(…) (jnp.unique with a fixed size where ids repeat).",

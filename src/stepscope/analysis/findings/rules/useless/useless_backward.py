@@ -10,7 +10,7 @@ from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.dispatched import at_or_below, without_dispatch
 from stepscope.analysis.findings.finding import Finding
-from stepscope.analysis.findings.promise import timed
+from stepscope.analysis.findings.promise import left_as_a_whole, timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.serving.workload import INFERENCE
 from stepscope.registers.policy.findings import WORTH_A_FINDING
@@ -22,6 +22,8 @@ def find(case: Case) -> Finding | None:
         return None  # by layers that a later pass goes through again
     nodes = unused_nodes(case.trace)
     inside = at_or_below(case.trace.events, nodes)
+    if case.device is None:
+        return _on_host(case, inside)
     kernels = case.trace.kernels.filter(pl.col("op").is_in(inside.implode()))["event"]
     if kernels.is_empty() and case.workload != INFERENCE:
         kernels = unused_products(case.trace)
@@ -30,17 +32,31 @@ def find(case: Case) -> Finding | None:
     ns = case.per_step(owned)
     if ns < WORTH_A_FINDING * case.step_ns:
         return None
-    detail = f"{case.of_step(ns)} computes gradients of parameters that the optimizer which follows does not update."
     gone = case.plan.with_device(pl.col("event").is_in(kernels.implode()))
-    return timed(case, RULE, owned, without_dispatch(Change(gone, gone), inside), detail)
+    return timed(case, RULE, owned, without_dispatch(Change(gone, gone), inside), _detail(case, ns))
+
+
+def _on_host(case: Case, inside: pl.Series) -> Finding | None:
+    """Without a device the ops of these nodes compute, on the thread that asks for gradients: all of it goes."""
+    owned = case.free(pl.col("named_by").is_in(inside.implode()))
+    ns = case.per_step(owned)
+    if ns < WORTH_A_FINDING * case.step_ns:
+        return None
+    left = left_as_a_whole(case, ns)
+    return timed(case, RULE, owned, case.plan, _detail(case, ns), accounted=left)
+
+
+def _detail(case: Case, ns: int) -> str:
+    return f"{case.of_step(ns)} computes gradients of parameters that the optimizer which follows does not update."
 
 
 RULE: Rule[Case] = Rule(
     code="useless-backward",
     title="Gradients are computed that nothing uses",
     turn=177,
+    turn_without_device=106,
     page="ops",
-    owns="kernels of the backward pass after the last gradient that the next optimizer step uses; those of layers that the pass goes through again after it; otherwise, products that compute gradients of weights that the optimizer does not update",
+    owns="kernels of the backward pass after the last gradient that the next optimizer step uses; those of layers that the pass goes through again after it; otherwise, products that compute gradients of weights that the optimizer does not update. Without a device, the ops of the same part of the backward pass",
     change="they are neither launched nor run",
     fix={
         "pytorch": "Stop the backward pass where training ends: requires_grad_(False) on frozen layers, torch.no_grad() around a teacher or target network, detach() on what a loss must not reach (in a GAN: discriminator(fake.detach())).",
