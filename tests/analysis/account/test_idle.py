@@ -210,6 +210,25 @@ def test_a_function_that_runs_a_network_is_no_input(op: str, part: str) -> None:
     assert causes.to_list() == [part]
 
 
+@pytest.mark.parametrize(("others", "part"), [(5, "dispatch"), (50, "input")])
+def test_a_function_that_launches_most_work_of_a_compiled_job_is_no_input(others: int, part: str) -> None:
+    trace = trace_of(
+        f"""
+        track     start  dur  name                   kind        launches
+        main          0  200  StepTraceContext       annotation  -
+        main          0   90  $gen.py:9 next_tokens  python      -
+        main         10   70  PjitFunction(decode)   span        -
+        main         60   10  cuLaunchKernel         runtime     gemm
+        main        100   10  cuLaunchKernel         runtime     add
+        stream 7     90   10  gemm                   kernel      -
+        stream 7    110  {others}  add               kernel      -
+        """,
+        framework="jax",
+    )
+    causes = host_causes(trace)["cause"].filter(trace.events["name"].cast(str) == "PjitFunction(decode)")
+    assert causes.to_list() == [part]
+
+
 def test_framework_frames_are_dispatch_named_by_the_op_they_come_to() -> None:
     check(
         """

@@ -233,8 +233,35 @@ def test_without_a_device_nothing_is_told_of_kernels() -> None:
     busy = [f"main  {k}  4  PjitFunction(step)  runtime  -" for k in range(0, 600, 5)]
     trace = trace_of("\n".join([HEAD, *steps(*busy, "main  620  330  dot  op  -")]), framework="jax")
     (found,) = apply_rules(replace(case_of(trace), device=None))
-    assert found.code == "launch-bound"
+    assert (found.code, found.title) == (
+        "eager-execution",
+        "A Python loop calls compiled programs one by one",
+    )
+    assert "lax.scan" in found.fix and "PjitFunction(step) 120 times" in found.detail
     assert "kernels" not in found.detail
+
+
+@pytest.mark.parametrize(
+    ("calls", "kernels", "code", "title"),
+    [
+        (30, 1, "eager-execution", "The step runs op by op instead of compiled"),
+        (30, 5, "eager-execution", "A Python loop calls compiled programs one by one"),
+        (15, 5, "launch-bound", "The host launches work too slowly"),
+    ],
+)
+def test_one_program_of_jax_that_a_step_calls_again_and_again(
+    calls: int, kernels: int, code: str, title: str
+) -> None:
+    every = 990 // calls
+    rows = [f"main  {every * k}  {every - 1}  PjitFunction(add)  span  -" for k in range(calls)]
+    for k in range(calls):
+        for i in range(kernels):
+            rows += [
+                f"main  {every * k + 3 * i}  2  cuLaunchKernelEx  runtime  fusion_{i}",
+                f"stream 7  {every * k + 3 * i + 2}  1  fusion_{i}  kernel  -",
+            ]
+    found = findings_of(steps(*rows), framework="jax")
+    assert (found[0].code, found[0].title) == (code, title)
 
 
 def test_a_job_on_the_host_gets_no_advice_for_devices() -> None:

@@ -22,6 +22,7 @@ from stepscope.analysis.host.tracks import by_track
 from stepscope.analysis.part_column import Part
 from stepscope.native.host import lineage as native
 from stepscope.registers.calibration.launches import LEAST_RECORDED_WAIT_NS
+from stepscope.registers.policy.findings import MAJORITY
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.frames import filled, take
 from stepscope.trace.judged_texts import MOST_ASKED, Judged
@@ -264,8 +265,9 @@ def _with_guards(trace: Trace, code: pl.Series) -> pl.Series:
     events = trace.events
     # A loop or function that is named after its batch or tokens, but trains on it or runs a network, is no input.
     runs = filled(events["role"].is_in(["optimizer", "backward"])) | _layers(events)
-    inside = ancestors(events, code == native.INPUT).filter(runs) if runs.any() else _NO_EVENTS
-    outer = inside.drop_nulls().unique()
+    around = ancestors(events, code == native.INPUT)
+    inside = around.filter(runs) if runs.any() else _NO_EVENTS
+    outer = pl.concat([inside, _launching_most(trace, around)]).drop_nulls().unique()
     kinds = take(events["kind"], outer)
     mended = code.scatter(
         outer,
@@ -277,6 +279,28 @@ def _with_guards(trace: Trace, code: pl.Series) -> pl.Series:
     mended = mended.scatter(calls_op, native.FRAMEWORK)
     mended = mended.scatter(_blocking_copies(trace), native.WAIT_DEVICE)
     return _without_brief_waits(events, mended)
+
+
+def _launching_most(trace: Trace, around: pl.Series) -> pl.Series:
+    """Events of one name that launch most of the device's work; `around` is for each event the closest that may be asked for.
+
+    Programs have no ops that would show a network's layers, as those of PyTorch do.
+    """
+    launches = trace.links.filter(pl.col("why") == "launch")
+    if (
+        trace.info.framework not in ("jax", "tensorflow")
+        or launches.is_empty()
+        or not around.is_not_null().any()
+    ):
+        return _NO_EVENTS
+    work = pl.DataFrame(
+        {"outer": take(around, launches["from"]), "ns": take(trace.events["dur_ns"], launches["to"])}
+    )
+    work = work.with_columns(name=take(trace.events["name"], work["outer"]))
+    by_name = work.drop_nulls("outer").group_by("name").agg(pl.col("ns").sum(), pl.col("outer").unique())
+    most = by_name.filter(pl.col("ns") > MAJORITY * int(work["ns"].sum()))
+    found: pl.Series = most["outer"].explode().cast(_NO_EVENTS.dtype)
+    return found
 
 
 def _layers(events: pl.DataFrame) -> pl.Series:

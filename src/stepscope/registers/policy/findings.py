@@ -248,7 +248,13 @@ EAGER_DISTINCT_CALLS = policy(
     "EAGER_DISTINCT_CALLS",
     5,
     unit="distinct programs or ops",
-    why="a loop over a few compiled programs is not eager",
+    why="fewer may be a few compiled programs that a step calls one after the other",
+)
+KERNELS_OF_EAGER_CALL = policy(
+    "KERNELS_OF_EAGER_CALL",
+    3,
+    unit="kernels per call",
+    why="an op of JAX that runs by itself is one kernel or two; a compiled program has more, and its elementwise ops are fused",
 )
 WARM_UP_STEPS = policy(
     "WARM_UP_STEPS", 3, unit="steps", why="more slow steps at the beginning are something else"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -78,6 +78,8 @@ def _gains(cause: Finding) -> bool:
 
 _CASTS = "weight-casts"
 _CAUSES = ("optimizer-loop", _CASTS, "recomputed-weights", "sequential-scan")
+_PROGRAM = "PjitFunction("
+_CALLS = r"^PjitFunction\(|^Eager(Local|Remote)?Execute"
 _DATA_DEPENDENT = r"^aten::(nonzero|masked_select|_?unique\w*|repeat_interleave)$"
 
 
@@ -205,11 +207,22 @@ def is_eager(case: Case) -> bool:
     """JAX and TensorFlow compile whole steps; many programs or ops in one step say that this one does not."""
     if not case.runs_programs:
         return False
-    events = case.trace.events.filter(pl.col("step").is_not_null())
-    names = events["name"].cast(pl.String)
-    calls = names.str.contains(r"^PjitFunction\(|^Eager(Local|Remote)?Execute")
-    distinct = names.filter(calls).n_unique()
-    return int(calls.sum()) / max(1, len(case.lengths)) >= EAGER_CALLS and distinct >= EAGER_DISTINCT_CALLS
+    calls = count_calls(case)
+    return sum(calls.values()) >= EAGER_CALLS and (
+        len(calls) >= EAGER_DISTINCT_CALLS or loops_over_calls(calls)
+    )
+
+
+def count_calls(case: Case) -> dict[str, float]:
+    """How often a step calls each program, or op of the eager runtime."""
+    names = case.trace.events.filter(pl.col("step").is_not_null())["name"].cast(pl.String)
+    counts = names.filter(names.str.contains(_CALLS)).value_counts()
+    return {str(name): count / max(1, len(case.lengths)) for name, count in counts.iter_rows()}
+
+
+def loops_over_calls(calls: Mapping[str, float]) -> bool:
+    """Whether a step calls one program of JAX again and again."""
+    return any(name.startswith(_PROGRAM) and often >= EAGER_CALLS for name, often in calls.items())
 
 
 RULE: Rule[Case] = Rule(

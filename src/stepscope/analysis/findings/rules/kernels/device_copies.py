@@ -25,11 +25,8 @@ def find(case: Case) -> Finding | None:
     if ns < COPIES_ON_DEVICE_LEAST * case.step_ns:
         return None
     names = _ops_of(case, owned)
-    detail = (
-        f"{case.of_step(ns)} only copies tensors on the device, mostly in {names[0]}."
-        if names
-        else case.of_step(ns)
-    )
+    where = f", mostly in {names[0]}" if names else ""
+    detail = f"{case.of_step(ns)} only copies tensors on the device{where}."
     changed = case.plan.with_device(pl.col("event").is_in(owned["named_by"].implode()))
     return timed(case, RULE, owned, changed, detail, {"ops": names})
 
@@ -60,6 +57,7 @@ def _ops_of(case: Case, owned: pl.DataFrame) -> list[str]:
     named = events["name"].gather(pl.select(pl.coalesce(outer, op["op"])).to_series()).cast(pl.String)
     summed = (
         op.with_columns(name=named)
+        .drop_nulls("name")
         .group_by("name")
         .agg(pl.col("ns").sum())
         .sort("ns", "name", descending=[True, False])
