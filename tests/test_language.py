@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.sources import parsed
+from tests.shared.sources import parsed
 
 ROOT = Path(__file__).resolve().parent.parent
 BACKLOG = Path(__file__).with_name("language_backlog.txt")

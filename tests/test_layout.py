@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from stepscope import native
-from tests.sources import parsed
+from tests.shared.sources import parsed
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "stepscope"

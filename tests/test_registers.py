@@ -11,7 +11,7 @@ import pytest
 
 from stepscope.registers.entry import ENTRIES
 from stepscope.registers.page import page
-from tests.sources import parsed
+from tests.shared.sources import parsed
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "stepscope"

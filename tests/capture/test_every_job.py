@@ -15,7 +15,7 @@ from stepscope.capture.command.outcome import outcome
 from stepscope.capture.launch.environment import Plan
 from stepscope.capture.loop.loop import Loop
 from stepscope.cli.app import app
-from tests.capture import warm
+from tests.capture.jobs import warm
 from tests.capture.running import PATIENCE_SECONDS, needs, sidecars, told, traces
 from tests.capture.test_run import launched
 from tests.sample import in_soak

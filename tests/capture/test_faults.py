@@ -19,7 +19,8 @@ import stepscope
 from stepscope.capture.files.writer import is_whole
 from stepscope.profiles.find.catalog import scan
 from stepscope.ring_layout import ENDING as RING
-from tests.capture import running, warm
+from tests.capture import running
+from tests.capture.jobs import warm
 from tests.capture.running import needs, sidecars, traces
 from tests.cli.inside import succeeds
 from tests.sample import SOAKS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.capture import warm
+from tests.capture.jobs import warm
 from tests.capture.running import needs
 from tests.patience import measured
 

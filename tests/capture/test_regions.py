@@ -14,7 +14,7 @@ from stepscope.capture.regions import Regions
 from stepscope.gate.budget import budget
 from stepscope.gate.check import check
 from stepscope.profiles.load import load
-from tests.capture import warm
+from tests.capture.jobs import warm
 from tests.capture.running import needs, sidecars
 from tests.capture.running import told as told_by_process
 from tests.patience import measured

@@ -10,7 +10,7 @@ from benchmarks.recordings.archive import open_recording
 from stepscope.analysis.options import Options
 from stepscope.diffs.data.samples import Side
 from stepscope.diffs.side import read_side
-from tests.kept import made_once
+from tests.shared.kept import made_once
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 SUFFIX = ".pt.trace.json.gz"

@@ -15,7 +15,7 @@ from stepscope.doctor.check import Check
 from stepscope.problems import catalogue
 from stepscope.problems.catalogue import CATALOGUE, cause_of, words
 from stepscope.problems.entry import Entry
-from tests.sources import parsed
+from tests.shared.sources import parsed
 
 ALL_CHECKS: tuple[Check[Any], ...] = (*environment.CHECKS, *script.CHECKS, *profile.CHECKS)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from stepscope.reports.build import report
 from stepscope.reports.model.report import Report
-from tests.kept import made_once
+from tests.shared.kept import made_once
 
 CORPUS = os.environ.get("STEPSCOPE_CORPUS")
 PROFILES = (

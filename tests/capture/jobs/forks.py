@@ -1,4 +1,4 @@
-"""Imports a framework once and forks for each job that tests/capture/warm.py orders: forks.py FRAMEWORK SOCKET."""
+"""Imports a framework once and forks for each job that tests/capture/jobs/warm.py orders: forks.py FRAMEWORK SOCKET."""
 
 from __future__ import annotations
 
