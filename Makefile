@@ -134,7 +134,7 @@ web: $(VENV)/.dev web-tools ## only the page: its types, its modules, and every 
 	@if test -n "$(NODE)"; then $(NODE) --test --test-reporter=dot tests/web/*.test.js tests/web/*/*.test.js; \
 	  else $(call SKIP,the modules of the page,Node 20 or newer not found,modules); fi
 	@test -n "$(CHROMIUM)" || echo "SKIPPED: the tests in a browser. Chromium not found (see STEPSCOPE_CHROMIUM)." >&2
-	$(call TRIED,STEPSCOPE_CHROMIUM=$(CHROMIUM) $(PY) -m pytest $(wildcard $(BROWSER_TESTS)))
+	$(call TRIED,$(ONE_THREAD) STEPSCOPE_CHROMIUM=$(CHROMIUM) $(PY) -m pytest $(wildcard $(BROWSER_TESTS)))
 
 web-tools: $(if $(NPM),node_modules/.made)
 ifeq ($(CHROMIUM),)
@@ -146,8 +146,8 @@ endif
 endif
 
 capture: $(FRAMEWORKS)/.dev ## only the tests of recording, with PyTorch, TensorFlow, JAX and others
-	$(call TRIED,PYTHONPATH=src $(FRAMEWORKS)/bin/python -m pytest -n 2 --dist loadfile \
-	  tests/ranks/test_processes.py tests/ranks/hangs tests/capture/test_run.py tests/capture/test_docs.py tests/capture \
+	$(call TRIED,$(ONE_THREAD) PYTHONPATH=src $(FRAMEWORKS)/bin/python -m pytest -n 2 --dist loadfile \
+	  tests/ranks/test_processes.py tests/ranks/hangs/test_gloo.py tests/capture/test_run.py tests/capture/test_docs.py tests/capture \
 	  tests/benchmarks/test_trial_record.py)
 
 native: $(VENV)/.hot ## only the tests of the hot loops

@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.shared.sources import parsed
+
 ROOT = Path(__file__).resolve().parent.parent
 BACKLOG = Path(__file__).with_name("language_backlog.txt")
 
@@ -68,7 +70,7 @@ _SCRIPT_TEXT = re.compile(
 
 def texts_of_python(source: str) -> Iterator[str]:
     """String literals, f-strings whole, and docstrings; names of columns and the like are single words and harmless."""
-    tree = ast.parse(source)
+    tree = parsed(source)
     inside = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from stepscope import native
+from tests.shared.sources import parsed
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "stepscope"
@@ -83,12 +84,6 @@ def short(path: Path) -> str:
 def module_of(path: Path) -> list[str]:
     """The names that lead to the module, stepscope first; a package's __init__ counts as a name, so that '.' works."""
     return ["stepscope", *path.relative_to(PACKAGE).with_suffix("").parts]
-
-
-@cache
-def parsed(source: str) -> ast.Module:
-    """Several tests look at the same sources."""
-    return ast.parse(source)
 
 
 @cache

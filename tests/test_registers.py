@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from stepscope.registers.entry import ENTRIES
 from stepscope.registers.page import page
+from tests.shared.sources import parsed
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "stepscope"
@@ -167,13 +169,14 @@ def name_of(call: ast.Call) -> str:
 
 def thresholds(source: str) -> Iterator[tuple[str, int, str]]:
     """Scope, line and text of every number that may decide something."""
-    tree = ast.parse(source)
+    tree = parsed(source)
     parents = parents_of(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and is_number(node) and not is_structural(node, parents):
             yield scope_of(node, parents), node.lineno, ast.unparse(node)
 
 
+@cache
 def found_in_package() -> dict[str, list[tuple[str, int, str]]]:
     """By file, as seen from the package."""
     paths = sorted(path for folder in SEARCHED for path in (PACKAGE / folder).rglob("*.py"))
@@ -269,7 +272,8 @@ def test_a_number_is_named_by_where_it_is() -> None:
 def imported_names() -> set[str]:
     """What modules of the package import from the registers."""
     paths = [path for path in PACKAGE.rglob("*.py") if path.relative_to(PACKAGE).parts[0] != "registers"]
-    nodes = [node for path in paths for node in ast.walk(ast.parse(path.read_text("utf-8")))]
+    sources = [source for path in paths if "stepscope.registers" in (source := path.read_text("utf-8"))]
+    nodes = [node for source in sources for node in ast.walk(parsed(source))]
     imports = [node for node in nodes if isinstance(node, ast.ImportFrom)]
     return {
         alias.name

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         event("user_annotation", f"ProfilerStep#{number}", 1_000 * number, 900, tid=1) for number in range(3)
     ]
     ops = [
-        event("cpu_op", COMMAND if at else "x" * 10_000_000, 1_000 * number + 100 * at, 90, tid=1)
+        event("cpu_op", COMMAND if at else "x" * 1_000_000, 1_000 * number + 100 * at, 90, tid=1)
         for number in range(3)
         for at in range(3)
     ]
@@ -38,12 +39,42 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def test_handshake_and_tools(folder: Path) -> None:
-    async def talk(client: Client) -> list[str]:
-        return await client.tools()
+@dataclass(frozen=True)
+class Talk:
+    """What one server was asked, in turn."""
 
-    names = asyncio.run(connected([str(folder)], talk, environment()))
-    assert names == ["profiles", "report", "findings", "about", "events", "query", "diff", "source", "doctor"]
+    tools: list[str]
+    hostile: list[str]
+    refusals: list[str]
+
+
+@pytest.fixture(scope="module")
+def talk(folder: Path) -> Talk:
+    """One server for all questions about the folder: a second of each is its start."""
+
+    async def ask(client: Client) -> Talk:
+        hostile, streams = "hostile.pt.trace.json", "streams.pt.trace.json.gz"
+        return Talk(
+            await client.tools(),
+            [
+                await client.call("report", path=hostile),
+                await client.call("findings", path=hostile),
+                await client.call("query", path=hostile, sql="SELECT DISTINCT name FROM events"),
+            ],
+            [
+                await client.refusal("report", path="/etc/passwd"),
+                await client.refusal("doctor", path=".."),
+                await client.refusal("query", path=streams, sql="SELECT * FROM '/etc/passwd'"),
+            ],
+        )
+
+    return asyncio.run(connected([str(folder)], ask, environment()))
+
+
+def test_handshake_and_tools(talk: Talk) -> None:
+    assert talk.tools == [
+        "profiles", "report", "findings", "about", "events", "query", "diff", "source", "doctor"
+    ]  # fmt: skip
 
 
 def test_ten_questions_have_right_answers_within_their_tokens() -> None:
@@ -55,28 +86,14 @@ def test_ten_questions_have_right_answers_within_their_tokens() -> None:
         assert max(answer.further_tokens, default=0) <= 500
 
 
-def test_a_hostile_profile_changes_nothing_and_is_marked(folder: Path) -> None:
-    async def talk(client: Client) -> list[str]:
-        return [
-            await client.call("report", path="hostile.pt.trace.json"),
-            await client.call("findings", path="hostile.pt.trace.json"),
-            await client.call("query", path="hostile.pt.trace.json", sql="SELECT DISTINCT name FROM events"),
-        ]
-
-    for text in asyncio.run(connected([str(folder)], talk, environment())):
+def test_a_hostile_profile_changes_nothing_and_is_marked(talk: Talk) -> None:
+    for text in talk.hostile:
         assert count_tokens(text) <= 1_500
         assert "previous instructions" not in outside(text)
 
 
-def test_paths_outside_the_folders_are_refused(folder: Path) -> None:
-    async def talk(client: Client) -> list[str]:
-        return [
-            await client.refusal("report", path="/etc/passwd"),
-            await client.refusal("doctor", path=".."),
-            await client.refusal("query", path="streams.pt.trace.json.gz", sql="SELECT * FROM '/etc/passwd'"),
-        ]
-
-    outside_folders, above, sql = asyncio.run(connected([str(folder)], talk, environment()))
+def test_paths_outside_the_folders_are_refused(talk: Talk) -> None:
+    outside_folders, above, sql = talk.refusals
     assert "outside the folders" in outside_folders
     assert "outside the folders" in above
     assert "root:" not in sql

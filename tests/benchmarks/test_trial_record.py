@@ -95,8 +95,8 @@ def record(jobs: Path, out: Path, *more: str) -> tuple[dict[str, dict[str, Any]]
 @pytest.mark.parametrize(
     ("framework", "body", "file"),
     [
-        pytest.param("torch", TORCH, "job.pt.trace.json", marks=needs("torch")),
-        pytest.param("jax", JAX, "job.xplane.pb", marks=[needs("jax"), in_soak]),
+        pytest.param("torch", TORCH, "job.pt.trace.json", marks=[needs("torch"), in_soak]),
+        pytest.param("jax", JAX, "job.xplane.pb", marks=needs("jax")),  # imported soonest
         pytest.param("tensorflow", TENSORFLOW, "job.xplane.pb", marks=[needs("tensorflow"), in_soak]),
     ],
 )

@@ -15,6 +15,7 @@ from stepscope.capture.command.outcome import outcome
 from stepscope.capture.launch.environment import Plan
 from stepscope.capture.loop.loop import Loop
 from stepscope.cli.app import app
+from tests.capture.jobs import warm
 from tests.capture.running import PATIENCE_SECONDS, needs, sidecars, told, traces
 from tests.capture.test_run import launched
 from tests.sample import in_soak
@@ -40,8 +41,9 @@ print(float(product(tf.random.normal((64, 64)))))
 """
 EIGHT = """
 import torch
+from tests.capture.jobs.descent import Descent
 model = torch.nn.Linear(32, 32)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+optimizer = Descent(model.parameters())
 for _ in range(8):
     model(torch.randn(8, 32)).sum().backward()
     optimizer.step()
@@ -75,6 +77,7 @@ w = jnp.ones((64, 64))
 until = time.time() + {PATIENCE_SECONDS}
 while time.time() < until and not glob.glob("out/plugins/profile/*/*.stepscope.json"):
     w = (w - 1e-3 * (w @ w)).block_until_ready()
+    time.sleep(0.002)
 """
 
 
@@ -88,7 +91,7 @@ def _run(folder: Path, text: str, **added: str) -> tuple[str, Any]:
     """What `stepscope run` says, and the report of what it recorded."""
     ended = launched(folder, "-o", "out", "--", sys.executable, _job(folder, text), **added)
     assert ended.returncode == 0, ended.stderr[-4000:]
-    return ended.stderr, stepscope.report(folder / "out")
+    return ended.stderr, stepscope.report(folder / "out", sections=("steps", "breakdown"))
 
 
 def test_a_plain_script_is_recorded_as_a_whole(tmp_path: Path) -> None:
@@ -124,7 +127,7 @@ def test_a_job_with_fewer_steps_than_were_asked_for_keeps_its_first_ones(tmp_pat
 
 @needs("torch")
 def test_eight_equal_iterations_without_step(tmp_path: Path) -> None:
-    found = told("eight_iterations", tmp_path)
+    found = warm.told("torch", "eight_iterations", tmp_path)
     assert found["source"] in ("inferred", "annotation")
     assert found["count"] == 8
 

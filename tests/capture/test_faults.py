@@ -19,15 +19,31 @@ import stepscope
 from stepscope.capture.files.writer import is_whole
 from stepscope.profiles.find.catalog import scan
 from stepscope.ring_layout import ENDING as RING
-from tests.capture.running import needs, run, sidecars, start, traces
+from tests.capture import running
+from tests.capture.jobs import warm
+from tests.capture.running import needs, sidecars, traces
 from tests.cli.inside import succeeds
 from tests.sample import SOAKS
 
 KILLS = 50 if SOAKS else 6
 # With PyTorch each takes seconds: `make test` leaves the ends that differ only before the collector is asked to the host's.
 ENDS_WITHOUT_TORCH = () if SOAKS else ("exited", "raised_between", "terminated_with_handler", "nested")
-TOGETHER = 32
+TOGETHER = 32 if SOAKS else 12
 BACKENDS = [pytest.param("host"), pytest.param("torch", marks=needs("torch"))]
+
+
+def start(folder: Path, how: str, backend: str = "host", **added: str) -> Any:
+    """The rough job; with a framework, in a fork: some thirty imports of PyTorch would take most of the time."""
+    if backend == "host":
+        return running.start("rough_job", folder, how, **added)
+    return warm.start(backend, "rough_job", folder, how, backend)
+
+
+def run(folder: Path, how: str, backend: str = "host") -> subprocess.CompletedProcess[str]:
+    """The same, to its end."""
+    job = start(folder, how, backend)
+    out, err = job.communicate()
+    return subprocess.CompletedProcess([how], job.returncode, out, err)
 
 
 def readable(folder: Path) -> int:
@@ -47,7 +63,7 @@ def test_killed_at_any_moment(tmp_path: Path, backend: str) -> None:
     kills = KILLS if backend == "host" else max(2, KILLS // 5)
     for number in range(kills):
         folder = tmp_path / str(number)
-        job = start("rough_job", folder, "endless", backend)
+        job = start(folder, "endless", backend)
         assert job.stdout is not None
         assert job.stdout.readline() == "running\n"
         time.sleep(chance.random() * 0.2)
@@ -73,7 +89,7 @@ def test_what_was_kept_is_read_whenever_it_was_killed(tmp_path: Path, backend: s
     kills = KILLS if SOAKS else 6 if backend == "host" else 2
     for number in range(kills):
         folder = tmp_path / str(number)
-        job = start("rough_job", folder, "any_moment", backend)
+        job = start(folder, "any_moment", backend)
         assert job.stdout is not None
         assert job.stdout.readline() == "running\n"
         time.sleep(chance.random() * 0.6)
@@ -91,7 +107,7 @@ def test_what_was_kept_is_read_whenever_it_was_killed(tmp_path: Path, backend: s
     ("how", "status"), [("left", 9), ("crashed", -signal.SIGSEGV), ("killed", -signal.SIGKILL)]
 )
 def test_where_it_ended(tmp_path: Path, how: str, status: int, backend: str) -> None:
-    ended = run("rough_job", tmp_path / "run", how, backend)
+    ended = run(tmp_path / "run", how, backend)
     assert ended.returncode == status, ended.stderr
     found = info_of(tmp_path / "run")
     assert codes(found)[0] == "capture-killed"
@@ -117,21 +133,21 @@ def test_where_it_ended(tmp_path: Path, how: str, status: int, backend: str) -> 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_killed_while_the_framework_stops(tmp_path: Path, backend: str) -> None:
-    assert run("rough_job", tmp_path / "run", "killed_in_stop", backend).returncode == -signal.SIGKILL
+    assert run(tmp_path / "run", "killed_in_stop", backend).returncode == -signal.SIGKILL
     found = info_of(tmp_path / "run")
     assert codes(found)[0] == "capture-killed"
     assert found["steps"]["count"] == 3
 
 
 def test_killed_before_the_window(tmp_path: Path) -> None:
-    assert run("rough_job", tmp_path / "run", "killed_before_the_window").returncode == -signal.SIGKILL
+    assert run(tmp_path / "run", "killed_before_the_window").returncode == -signal.SIGKILL
     found = info_of(tmp_path / "run")
     assert "only the times of the steps" in found["problems"][0]["detail"]
     assert found["steps"]["count"] == 7
 
 
 def test_the_complete_window_wins(tmp_path: Path) -> None:
-    assert run("rough_job", tmp_path / "run", "killed_between").returncode == -signal.SIGKILL
+    assert run(tmp_path / "run", "killed_between").returncode == -signal.SIGKILL
     found = info_of(tmp_path / "run")
     assert found["format"] == ["chrome"], "the window that is whole is loaded"
     assert {"capture-killed", "other-runs"} <= set(codes(found))
@@ -143,7 +159,7 @@ def test_the_complete_window_wins(tmp_path: Path) -> None:
 
 
 def test_what_could_not_be_written_stays_in_the_ring(tmp_path: Path) -> None:
-    ended = run("rough_job", tmp_path / "run", "unwritten")
+    ended = run(tmp_path / "run", "unwritten")
     assert (ended.returncode, ended.stdout.split(" [")[0]) == (0, "trained 0"), ended.stderr
     found = info_of(tmp_path / "run")
     assert codes(found)[0] == "capture-unwritten"
@@ -152,7 +168,7 @@ def test_what_could_not_be_written_stays_in_the_ring(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_child_does_not_write_into_the_ring(tmp_path: Path, backend: str) -> None:
-    ended = run("rough_job", tmp_path / "run", "forked_and_killed", backend)
+    ended = run(tmp_path / "run", "forked_and_killed", backend)
     assert ended.returncode == -signal.SIGKILL, ended.stderr
     (trace,) = stepscope.load(tmp_path / "run", cache=False).traces
     names = set(trace.events["name"].cast(pl.String))
@@ -177,7 +193,7 @@ def test_a_child_does_not_write_into_the_ring(tmp_path: Path, backend: str) -> N
 def test_ends_as_it_would(tmp_path: Path, how: str, status: int, backend: str) -> None:
     if backend == "torch" and how in ENDS_WITHOUT_TORCH:
         pytest.skip("part of make soak")
-    ended = run("rough_job", tmp_path / "run", how, backend)
+    ended = run(tmp_path / "run", how, backend)
     assert ended.returncode == status, ended.stderr
     assert readable(tmp_path / "run") == (2 if how == "nested" else 1)
     assert ("KeyError: 'of the user'" in ended.stderr) == how.startswith("raised")
@@ -190,7 +206,7 @@ def test_ends_as_it_would(tmp_path: Path, how: str, status: int, backend: str) -
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_no_room_for_the_file(tmp_path: Path, backend: str) -> None:
-    ended = run("rough_job", tmp_path / "run", "no_room", backend)
+    ended = run(tmp_path / "run", "no_room", backend)
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.startswith("trained 0 ")
     if backend == "host":  # PyTorch does not say what was wrong
@@ -214,7 +230,7 @@ def small_disk(tmp_path: Path) -> Path:
 def test_the_disk_is_full(small_disk: Path, backend: str) -> None:
     try:
         (small_disk / "filler").write_bytes(bytes(290_000))
-        ended = run("rough_job", small_disk / "run", "no_room", backend)
+        ended = run(small_disk / "run", "no_room", backend)
         assert ended.returncode == 0, ended.stderr
         assert ended.stdout.startswith("trained 0 ")
         assert traces(small_disk / "run") == []
@@ -224,7 +240,7 @@ def test_the_disk_is_full(small_disk: Path, backend: str) -> None:
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    ended = run("rough_job", tmp_path / "file" / "run", "read_only")
+    ended = run(tmp_path / "file" / "run", "read_only")
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.startswith("trained 0 ")
     assert ended.stderr.count("CaptureWarning") == 1
@@ -233,17 +249,14 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 def test_a_read_only_folder(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir(mode=0o500)
-    ended = run("rough_job", tmp_path / "run", "read_only")
+    ended = run(tmp_path / "run", "read_only")
     assert ended.returncode == 0, ended.stderr
     assert "folder-unwritable" in ended.stdout
 
 
 def test_many_processes_into_one_folder(tmp_path: Path) -> None:
     """All begin at once; every one is found."""
-    jobs = [
-        start("rough_job", tmp_path, "together", "host", RANK=str(rank), WORLD_SIZE=str(TOGETHER))
-        for rank in range(TOGETHER)
-    ]
+    jobs = [start(tmp_path, "together", RANK=str(rank), WORLD_SIZE=str(TOGETHER)) for rank in range(TOGETHER)]
     for job in jobs:
         assert job.stdout is not None and job.stdout.readline() == "ready\n"
     for job in jobs:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.capture.running import needs, told
+from tests.capture.jobs import warm
+from tests.capture.running import needs
 from tests.patience import measured
 
 
 @needs("torch")
 def test_the_slow_stage_of_the_workers_is_named(tmp_path: Path) -> None:
-    measured(lambda number: check(told("workers_job", tmp_path / str(number))))
+    measured(lambda number: check(warm.told("torch", "workers_job", tmp_path / str(number))))
 
 
 def check(found: dict[str, Any]) -> None:

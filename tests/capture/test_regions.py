@@ -14,7 +14,9 @@ from stepscope.capture.regions import Regions
 from stepscope.gate.budget import budget
 from stepscope.gate.check import check
 from stepscope.profiles.load import load
-from tests.capture.running import needs, sidecars, told
+from tests.capture.jobs import warm
+from tests.capture.running import needs, sidecars
+from tests.capture.running import told as told_by_process
 from tests.patience import measured
 from tests.sample import in_soak
 
@@ -26,10 +28,17 @@ FRAMEWORKS = [
 ]
 
 
+def told(framework: str, *arguments: object) -> dict[str, Any]:
+    """What the job tells; that of PyTorch is a fork, whose import is that of other tests, too."""
+    if framework == "torch":
+        return warm.told(framework, "regions_job", framework, *arguments)
+    return told_by_process("regions_job", framework, *arguments)
+
+
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_each_region_agrees_with_the_clock_of_the_job(framework: str, tmp_path: Path) -> None:
     def attempt(number: int) -> None:
-        found = told("regions_job", framework, tmp_path / str(number), "collect", "train")
+        found = told(framework, tmp_path / str(number), "collect", "train")
         for name in ("collect", "train"):
             took, mine = found["took"][name], found["found"][name]
             assert mine["region"] == name
@@ -50,7 +59,7 @@ def test_each_region_agrees_with_the_clock_of_the_job(framework: str, tmp_path: 
 )  # fmt: skip
 def test_one_region_alone_agrees_with_the_clock_of_the_job(framework: str, tmp_path: Path) -> None:
     def attempt(number: int) -> None:
-        found = told("regions_job", framework, tmp_path / str(number), "train")
+        found = told(framework, tmp_path / str(number), "train")
         durations = found["found"]["train"]["durations"]
         assert sum(durations) == pytest.approx(sum(found["took"]["train"]), rel=AGREES)
         assert list(found["regions"]) == ["train"]
@@ -75,7 +84,7 @@ def test_the_sidecar_says_that_regions_were_on(tmp_path: Path) -> None:
     assert note["regions"]["names"] == ["collect", "train"]
     assert note["regions"]["which"] == [0, 1] * 4
     assert all(duration > 0 for duration in note["regions"]["durations_ns"])
-    assert prof.report().steps.count == 4
+    assert prof.report(sections=("steps",)).steps.count == 4
 
 
 def test_without_regions_the_sidecar_says_so_too(tmp_path: Path) -> None:
@@ -92,7 +101,7 @@ def test_a_region_inside_another_is_part_of_it(tmp_path: Path) -> None:
                 with prof.region("inner"):
                     sum(range(1_000))
                 sum(range(100_000))
-    report = prof.report()
+    report = prof.report(sections=("steps", "phases"))
     assert (report.steps.region, report.steps.count, report.steps.regions) == ("outer", 3, ["outer"])
     inner = next(row for row in report.phases if row.name == "outer")
     assert inner.calls == 3
@@ -103,9 +112,11 @@ def test_a_diff_compares_the_same_region(tmp_path: Path) -> None:
     """Of A collecting takes longest, of B training does."""
     _recorded(tmp_path / "a")
     _recorded(tmp_path / "b", train=4_000_000)
-    assert stepscope.report(tmp_path / "b").steps.region == "train"
+    assert stepscope.report(tmp_path / "b", sections=("steps",)).steps.region == "train"
     found = stepscope.diff(tmp_path / "a", tmp_path / "b")
-    collect = {side: stepscope.report(tmp_path / side, step_name="collect") for side in "ab"}
+    collect = {
+        side: stepscope.report(tmp_path / side, step_name="collect", sections=("steps",)) for side in "ab"
+    }
     assert found.step.a == pytest.approx(collect["a"].steps.mean_ns)
     assert found.step.b == pytest.approx(collect["b"].steps.mean_ns)
 

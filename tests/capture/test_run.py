@@ -211,7 +211,7 @@ def test_torch(tmp_path: Path) -> None:
     assert ended.stdout == "12\n"
     import stepscope
 
-    report = stepscope.report(tmp_path / "out")
+    report = stepscope.report(tmp_path / "out", sections=("steps", "ops"))
     assert (report.steps.source, report.steps.count, report.steps.partial) == ("marker", 3, 0)
     assert {"aten::linear", "Optimizer.step#Adam.step"} <= {row.name for row in report.ops.rows} | set(
         stepscope.load(tmp_path / "out").events["name"].cast(str).to_list()
@@ -229,7 +229,7 @@ def test_input_workers(tmp_path: Path) -> None:
         (note,) = sidecars(out)
         (worker,) = note["input"]["workers"]
         assert worker["batches"] >= 3
-        found = stepscope.report(out).input
+        found = stepscope.report(out, sections=("input",)).input
         assert "decode" in found.verdict
         assert any(row.name.endswith(": decode") for row in found.stages)
 
@@ -335,7 +335,7 @@ def test_jax_markers(tmp_path: Path) -> None:
     launched(tmp_path, "--steps", "4:6", "-o", "out", "--", sys.executable, LOOPS, "jax_markers", 12)
     import stepscope
 
-    report = stepscope.report(tmp_path / "out")
+    report = stepscope.report(tmp_path / "out", sections=("steps",))
     assert (report.steps.source, report.steps.count) == ("marker", 3)
 
 

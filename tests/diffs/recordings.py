@@ -1,4 +1,4 @@
-"""Recordings of the same jobs, several times each, as sides of a diff: each is read once in a process."""
+"""Recordings of the same jobs, several times each, as sides of a diff: each is read once in a session."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from benchmarks.recordings.archive import open_recording
 from stepscope.analysis.options import Options
 from stepscope.diffs.data.samples import Side
 from stepscope.diffs.side import read_side
+from tests.shared.kept import made_once
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 SUFFIX = ".pt.trace.json.gz"
@@ -30,4 +31,4 @@ def side(path: Path, step: tuple[int, int] | None = None) -> Side:
 @cache
 def recorded(name: str) -> Side:
     """One of those above, by its name."""
-    return side(path_of(name))
+    return made_once("sides", name, lambda: side(path_of(name)))

@@ -15,8 +15,10 @@ from stepscope.doctor.check import Check
 from stepscope.problems import catalogue
 from stepscope.problems.catalogue import CATALOGUE, cause_of, words
 from stepscope.problems.entry import Entry
+from tests.shared.sources import parsed
 
 ALL_CHECKS: tuple[Check[Any], ...] = (*environment.CHECKS, *script.CHECKS, *profile.CHECKS)
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 PACKAGE = ROOT / "src" / "stepscope"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
@@ -41,8 +43,15 @@ MAY_HOLD = {
 @cache
 def calls(path: Path) -> list[tuple[str, ast.Call]]:
     """Every call of a file with the name of what is called."""
-    nodes = ast.walk(ast.parse(path.read_text("utf-8")))
-    return [(ast.unparse(node.func), node) for node in nodes if isinstance(node, ast.Call)]
+    nodes = ast.walk(parsed(path.read_text("utf-8")))
+    return [(dotted(node.func), node) for node in nodes if isinstance(node, ast.Call)]
+
+
+def dotted(called: ast.expr) -> str:
+    """As it is written; of what is no plain name, its last word."""
+    if isinstance(called, ast.Attribute):
+        return f"{dotted(called.value)}.{called.attr}".lstrip(".")
+    return called.id if isinstance(called, ast.Name) else ""
 
 
 def has_entry(call: ast.Call) -> bool:

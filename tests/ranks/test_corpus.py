@@ -24,7 +24,7 @@ KINDS = {1: ("always", "work"), 7: ("unclear", "dispatch")}
 @cache
 def of(path: str, rank: int | None = None) -> Report:
     """The report of a profile, or of one of its ranks."""
-    wanted = ["steps", "breakdown", "collectives", "findings"]
+    wanted = ["steps", "breakdown", "collectives", *(["findings"] if rank is None else [])]
     report: Report = stepscope.report(Path(CORPUS or "") / path, rank=rank, sections=wanted, limit=0)
     return report
 

@@ -22,7 +22,7 @@ from tests.sample import in_soak
 JOBS = Path(__file__).parent / "jobs"
 LATE = 1
 # In each step. What a busy machine takes from the others, and when, is chance: where it hides this, more of it is planted.
-SLOWER_SECONDS = (0.2, 0.8, 3.0, 3.0)
+SLOWER_SECONDS = (0.5, 1.5, 3.0, 3.0)
 # Where the machine's own name leads nowhere, gloo finds no address to meet at.
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks")
 HERE = {"GLOO_SOCKET_IFNAME": "lo"} if sys.platform == "linux" else {}
@@ -88,7 +88,7 @@ def test_torch_over_gloo(tmp_path: Path, how: str) -> None:
 
 
 # Of what the job measured itself; a busy machine makes sleeps longer.
-EXACT, SLEEPS = 0.10, (0.15, 0.3, 0.6, 1.2)
+EXACT, SLEEPS = 0.10, (0.3, 0.6, 1.2, 1.2)
 
 
 @needs("torch")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import pickle
 from functools import cache
-from hashlib import sha256
 from pathlib import Path
 
 from stepscope.reports.build import report
 from stepscope.reports.model.report import Report
+from tests.shared.kept import made_once
 
 CORPUS = os.environ.get("STEPSCOPE_CORPUS")
 PROFILES = (
@@ -29,11 +28,4 @@ def of(path: str) -> Report:
 @cache
 def report_once(path: str) -> Report:
     """The whole report; what one worker has made, others open."""
-    kept = Path(f"{os.environ['STEPSCOPE_CACHE']}-reports") / f"{sha256(path.encode()).hexdigest()}.pickle"
-    if not kept.exists():
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        draft = kept.with_suffix(f".{os.getpid()}")
-        draft.write_bytes(pickle.dumps(report(path)))
-        draft.replace(kept)
-    found: Report = pickle.loads(kept.read_bytes())
-    return found
+    return made_once("reports", path, lambda: report(path))

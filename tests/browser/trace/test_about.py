@@ -15,14 +15,15 @@ import stepscope
 from stepscope.assistant.behind import find_behind
 from tests.browser.profiles import SAMPLE
 from tests.browser.test_events import listed
+from tests.cli.inside import stepscope as command
 from tests.patience import PATIENCE_S
 
 
 @contextmanager
 def served_about(handle: str) -> Iterator[str]:
     """The link that the command prints."""
-    command = [sys.executable, "-u", "-m", "stepscope", "serve", str(SAMPLE), "--no-open", "--about", handle]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    words = [sys.executable, "-u", "-m", "stepscope", "serve", str(SAMPLE), "--no-open", "--about", handle]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
         link = next((found[0] for line in process.stdout if (found := re.search(r"http://\S+", line))), "")
@@ -32,10 +33,15 @@ def served_about(handle: str) -> Iterator[str]:
         process.communicate(timeout=PATIENCE_S)
 
 
+@pytest.fixture(scope="module")
+def report() -> Any:
+    """Of the sample, as the command makes it."""
+    return stepscope.load(SAMPLE).report()
+
+
 @pytest.mark.parametrize("handle", ["finding:1", "step:4"])
-def test_the_link_opens_the_events_behind_the_handle(browser: Any, handle: str) -> None:
-    profile = stepscope.load(SAMPLE)
-    expected = find_behind(profile, profile.report(), handle).rows["event"].to_list()
+def test_the_link_opens_the_events_behind_the_handle(browser: Any, report: Any, handle: str) -> None:
+    expected = find_behind(stepscope.load(SAMPLE), report, handle).rows["event"].to_list()
     with served_about(handle) as link:
         page = browser.new_page()
         try:
@@ -50,8 +56,7 @@ def test_the_link_opens_the_events_behind_the_handle(browser: Any, handle: str) 
 
 
 def test_an_unknown_handle_is_one_message() -> None:
-    command = [sys.executable, "-m", "stepscope", "serve", str(SAMPLE), "--no-open", "--about", "finding:99"]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    ended = command("serve", SAMPLE, "--no-open", "--about", "finding:99")
     assert ended.returncode == 1
     assert "no finding 99" in ended.stderr
     assert "Traceback" not in ended.stderr

@@ -16,5 +16,5 @@ with stepscope.profile(sys.argv[1]) as prof:
         optimizer.zero_grad()
         model(torch.randn(16, 64)).sum().backward()
         optimizer.step()
-steps = prof.report().steps
+steps = prof.report(sections=("steps",)).steps
 tell(source=steps.source, count=steps.count)

@@ -9,10 +9,12 @@ import polars as pl
 
 import stepscope
 
+SECTIONS = ("steps", "breakdown", "ops", "coverage")
+
 
 def facts(profiler: stepscope.Profiler) -> dict[str, Any]:
     """Figures of the report, and names and roles of what was annotated."""
-    report = profiler.report()
+    report = profiler.report(sections=SECTIONS)
     trace = stepscope.load(profiler.files[-1]).traces[0]
     named = trace.events.filter(pl.col("kind").is_in(["annotation", "op"]))
     outside = trace.events.filter(pl.col("step").is_null() & pl.col("kind").is_in(["annotation", "op"]))

@@ -23,7 +23,7 @@ for _ in range(5):
     space["work"]()
     prof.step()
 prof.stop()
-report = prof.report()
+report = prof.report(sections=("steps",))
 tell(
     problems=prof.problems,
     framework=report.profile.framework,

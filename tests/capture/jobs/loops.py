@@ -15,6 +15,13 @@ def torch_parts() -> tuple[Any, Any, Any]:
     return torch, model, torch.utils.data.DataLoader(data, batch_size=8)
 
 
+def descent(params: Any) -> Any:
+    """An optimizer, where it does not matter which."""
+    from tests.capture.jobs.descent import Descent
+
+    return Descent(params)
+
+
 def loader(steps: int) -> int:
     torch, model, batches = torch_parts()
     optimizer = torch.optim.Adam(model.parameters())
@@ -49,7 +56,7 @@ def decode(x: Any) -> Any:
 def workers(steps: int) -> int:
     """A loader with a worker process, which is what the loop waits for."""
     torch, model, _ = torch_parts()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    optimizer = descent(model.parameters())
     for number, x in enumerate(torch.utils.data.DataLoader(Slow(), batch_size=2, num_workers=1)):
         if number == steps:
             break
@@ -60,7 +67,7 @@ def workers(steps: int) -> int:
 
 def no_loader(steps: int) -> int:
     torch, model, _ = torch_parts()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    optimizer = descent(model.parameters())
     for _step in range(steps):
         model(torch.randn(8, 8)).sum().backward()
         optimizer.step()
@@ -89,7 +96,7 @@ def gan(steps: int, *, has_loader: bool = True, every: int = 1) -> int:
     """A generator and a discriminator, each with an optimizer."""
     torch, model, batches = torch_parts()
     other = torch.nn.Linear(8, 1)
-    first, second = torch.optim.Adam(other.parameters()), torch.optim.Adam(model.parameters())
+    first, second = descent(other.parameters()), descent(model.parameters())
     source = batches if has_loader else [(torch.randn(8, 8),)] * (steps + 1)
     for number, (x,) in enumerate(source):
         if number == steps:
@@ -195,7 +202,7 @@ def own_profiler(steps: int) -> int:
     import stepscope
 
     torch, model, _ = torch_parts()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    optimizer = descent(model.parameters())
     with stepscope.profile("own") as prof:
         for _ in range(steps):
             model(torch.randn(8, 8)).sum().backward()

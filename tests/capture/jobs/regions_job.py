@@ -48,13 +48,13 @@ def main(framework: str, folder: str, *regions: str) -> None:
             prof.step()
     found = {}
     for name in regions:
-        report = stepscope.report(prof.files[-1], step_name=name)
+        report = stepscope.report(prof.files[-1], step_name=name, sections=("steps", "breakdown"))
         found[name] = {
             "region": report.steps.region,
             "durations": [row.duration_ns for row in report.steps.rows],
             "account": sum(row.ns for row in report.breakdown),
         }
-    shown = prof.report()
+    shown = prof.report(sections=("steps", "regions"))
     tell(
         took=took,
         found=found,

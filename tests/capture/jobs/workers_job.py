@@ -34,7 +34,7 @@ if __name__ == "__main__":
     with stepscope.profile(Path(sys.argv[1]), schedule=stepscope.schedule(skip=4, active=12)) as prof:
         for _batch in prof.input(loader):
             prof.step()
-    report = prof.report()
+    report = prof.report(sections=("input",))
     note = stepscope.load(prof.files[0]).traces[0].info.capture["input"]
     stages = [[stage.name, stage.kind, stage.self_ns] for stage in report.input.stages]
     tell(note=note, stages=stages, verdict=report.input.verdict, kept=loader.worker_init_fn is own_init)

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 
 import torch
+import torch._dynamo  # with the first optimizer: here once, and not in every rank
 import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
