@@ -59,6 +59,8 @@ def compute_account(
     known = {device.get("id"): found for device in trace.info.devices if (found := peaks(device)) is not None}
     computing = kernel_calls.filter((pl.col("role") != "collective").fill_null(True))
     time = computing_time(account.slices, computing)
+    if computing.is_empty():  # a job on the host: nothing has to be looked for among its events
+        trace, op_calls = _without_rows(trace), op_calls.clear()
     kernels = _judged(trace, computing, op_calls, known)
     total = time.group_by("event").agg(time_ns=pl.col("ns").sum())
     kernels = kernels.join(total, on="event", how="left", maintain_order="left").with_columns(
@@ -74,6 +76,11 @@ def compute_account(
         repeated=again.join(kernels.select("event", "op", "class", "time_ns"), on="event", how="left"),
         peaks=known,
     )
+
+
+def _without_rows(trace: Trace) -> Trace:
+    """The same recording without its events."""
+    return Trace({"traces": trace.tables["traces"]})
 
 
 def _judged(
