@@ -59,14 +59,10 @@ def steps_without_work(trace: Trace) -> tuple[int, int]:
 
 def may_lack_device(trace: Trace) -> bool:
     """Whether the file was cut off so early that it cannot say whether the job uses a device at all."""
+    if not is_cut(trace) or trace.info.devices or trace.info.format not in _DEVICE_LAST:
+        return False
     kinds = trace.events["kind"].cast(pl.String)
-    return (
-        is_cut(trace)
-        and not trace.info.devices
-        and trace.info.format in _DEVICE_LAST
-        and bool(kinds.is_in(_HOST_WORK).any())
-        and not kinds.is_in(_DEVICE_WORK).any()
-    )
+    return bool(kinds.is_in(_HOST_WORK).any()) and not kinds.is_in(_DEVICE_WORK).any()
 
 
 def _is_launched(trace: Trace) -> pl.Series:

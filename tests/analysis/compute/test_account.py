@@ -31,6 +31,14 @@ def op(at: int, name: str, kernel: str, shapes: str, dtypes: str, kernel_at: int
     ]
 
 
+def test_without_kernels_the_tables_are_the_same() -> None:
+    full = computed(step(*op(10, "aten::add", ADD, "[[4096],[4096]]", "float,float", 50, 200)))
+    empty = computed(step("main  10  8  aten::add  op  -  [[4096],[4096]]  float,float"))
+    for name in ("kernels", "parts", "chains", "repeated"):
+        found = getattr(empty, name)
+        assert found.is_empty() and found.schema == getattr(full, name).schema
+
+
 def test_a_product_below_its_peak() -> None:
     """2·4096³ FLOPs in bf16 need 139 µs at 989.4 TFLOP/s."""
     found = computed(step(*op(10, "aten::mm", BF16, "[[4096,4096],[4096,4096]]", "c10::BFloat16,c10::BFloat16", 50, 200)))  # fmt: skip

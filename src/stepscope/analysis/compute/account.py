@@ -11,7 +11,7 @@ import polars as pl
 
 from stepscope.analysis.account.account import Account
 from stepscope.analysis.compute.bound import least_time
-from stepscope.analysis.compute.chains import number_chains, sum_chains
+from stepscope.analysis.compute.chains import CHAINS, number_chains, sum_chains
 from stepscope.analysis.compute.classes import PRODUCTS, Class, classes
 from stepscope.analysis.compute.reordered import reordering_copies
 from stepscope.analysis.compute.repeated import repeated_kernels
@@ -33,6 +33,13 @@ KERNELS: Columns = {
     "bytes": pl.Float64, "least_ns": pl.Float64, "ideal_ns": pl.Int64, "time_ns": pl.Int64, "bound": pl.String,
     "reason": Reason, "chain": pl.UInt32,
 }  # fmt: skip
+REPEATED: Columns = {
+    "event": pl.UInt32,
+    "how": pl.String,
+    "op": pl.String,
+    "class": Class,
+    "time_ns": pl.Int64,
+}
 _STEP_OF_OPTIMIZER = r"^Optimizer\.step#|^Adam\.step"
 
 
@@ -58,9 +65,9 @@ def compute_account(
     """The account of compute, from the account of the steps and the calls of kernels and ops of the same windows."""
     known = {device.get("id"): found for device in trace.info.devices if (found := peaks(device)) is not None}
     computing = kernel_calls.filter((pl.col("role") != "collective").fill_null(True))
+    if computing.is_empty() and not (account.slices["part"] == "compute").any():  # a job on the host
+        return _nothing(known)
     time = computing_time(account.slices, computing)
-    if computing.is_empty():  # a job on the host: nothing has to be looked for among its events
-        trace, op_calls = _without_rows(trace), op_calls.clear()
     kernels = _judged(trace, computing, op_calls, known)
     total = time.group_by("event").agg(time_ns=pl.col("ns").sum())
     kernels = kernels.join(total, on="event", how="left", maintain_order="left").with_columns(
@@ -78,9 +85,14 @@ def compute_account(
     )
 
 
-def _without_rows(trace: Trace) -> Trace:
-    """The same recording without its events."""
-    return Trace({"traces": trace.tables["traces"]})
+def _nothing(known: dict[int | None, Peaks]) -> ComputeAccount:
+    return ComputeAccount(
+        kernels=pl.DataFrame(schema=KERNELS),
+        parts=pl.DataFrame(schema=PARTS),
+        chains=pl.DataFrame(schema=CHAINS),
+        repeated=pl.DataFrame(schema=REPEATED),
+        peaks=known,
+    )
 
 
 def _judged(

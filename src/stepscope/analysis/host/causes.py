@@ -8,7 +8,7 @@ launch (activity.py). An annotation alone is context: it says where, not what.
 
 from __future__ import annotations
 
-from threading import RLock
+from threading import Lock, RLock
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -52,18 +52,19 @@ _known_codes: WeakKeyDictionary[Trace, pl.Series] = WeakKeyDictionary()
 # Traces with the host events of another one: what these stand for is asked of that.
 _same_host: WeakKeyDictionary[Trace, Trace] = WeakKeyDictionary()
 _at_once = RLock()  # the account and the replay ask side by side
+_sharing = Lock()  # another one, to say that two traces share causes takes no time, and computing them does
 
 
 def share_causes(source: Trace, derived: Trace) -> Trace:
     """The derived trace, whose host events are those of the source: they are judged once for both."""
-    with _at_once:
+    with _sharing:
         _same_host[derived] = _same_host.get(source, source)
     return derived
 
 
 def same_host(trace: Trace) -> Trace:
     """The trace that stands for all those with its host events."""
-    with _at_once:
+    with _sharing:
         return _same_host.get(trace, trace)
 
 
@@ -77,8 +78,8 @@ def host_causes(trace: Trace) -> pl.DataFrame:
     host_compute: an op that the host itself computes. own: user code, whatever part its time is.
     api: the outermost framework call around it.
     """
+    trace = same_host(trace)
     with _at_once:
-        trace = _same_host.get(trace, trace)
         found = _known.get(trace)
         if found is None:
             found = _known[trace] = _causes(trace)
@@ -92,8 +93,8 @@ def is_wait(trace: Trace) -> pl.Series:
 
 def host_codes(trace: Trace) -> pl.Series:
     """What each event is, one of the codes of native.lineage, before its surroundings are asked."""
+    trace = same_host(trace)
     with _at_once:
-        trace = _same_host.get(trace, trace)
         found = _known_codes.get(trace)
         if found is None:
             found = _known_codes[trace] = _with_guards(trace, _codes(trace))
