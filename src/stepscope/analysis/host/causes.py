@@ -17,7 +17,13 @@ import polars as pl
 from stepscope.analysis.host import names
 from stepscope.analysis.host.activity import FRAMES, computing_frames, computing_ops, is_named
 from stepscope.analysis.host.eager_calls import CALL as EAGER_CALL
-from stepscope.analysis.host.eager_calls import around_frames, around_tracing, first_calls, only_dispatch
+from stepscope.analysis.host.eager_calls import (
+    TRACING,
+    around_frames,
+    around_tracing,
+    first_calls,
+    only_dispatch,
+)
 from stepscope.analysis.host.tracks import by_track
 from stepscope.analysis.part_column import Part
 from stepscope.native.host import lineage as native
@@ -127,6 +133,14 @@ def _by_eager_call(events: pl.DataFrame, causes: pl.DataFrame) -> pl.DataFrame:
     dispatched = only_dispatch(events)
     if not dispatched.any():
         return causes
+    if is_named(events, TRACING).any():
+        causes = _with_compiling(events, causes)
+    of_call = dispatched & _is_of_call(events, causes["named_by"])
+    return causes.with_columns(computes=causes["computes"] & ~of_call)
+
+
+def _with_compiling(events: pl.DataFrame, causes: pl.DataFrame) -> pl.DataFrame:
+    """The causes where functions are traced: their tracing, and what waits for them to be compiled."""
     compiled = _compiles(events, causes)
     around = around_frames(events)
     waiting = pl.when(take(compiled, around)).then(around)
@@ -136,7 +150,7 @@ def _by_eager_call(events: pl.DataFrame, causes: pl.DataFrame) -> pl.DataFrame:
         compiled = take(compiled, rows)
     return causes.with_columns(
         cause=pl.when(compiled).then(pl.lit("compile", dtype=Part)).otherwise("cause"),
-        computes=pl.col("computes") & ~compiled & ~(dispatched & _is_of_call(events, causes["named_by"])),
+        computes=pl.col("computes") & ~compiled,
     )
 
 
@@ -266,9 +280,9 @@ def _with_guards(trace: Trace, code: pl.Series) -> pl.Series:
     events = trace.events
     # A loop or function that is named after its batch or tokens, but trains on it or runs a network, is no input.
     runs = filled(events["role"].is_in(["optimizer", "backward"])) | _layers(events)
-    around = ancestors(events, code == native.INPUT)
-    inside = around.filter(runs) if runs.any() else _NO_EVENTS
-    outer = pl.concat([inside, _launching_most(trace, around)]).drop_nulls().unique()
+    named = code == native.INPUT
+    inside = ancestors(events, named).filter(runs) if runs.any() else _NO_EVENTS
+    outer = pl.concat([inside, _launching_most(trace, named)]).drop_nulls().unique()
     kinds = take(events["kind"], outer)
     mended = code.scatter(
         outer,
@@ -282,18 +296,15 @@ def _with_guards(trace: Trace, code: pl.Series) -> pl.Series:
     return _without_brief_waits(events, mended)
 
 
-def _launching_most(trace: Trace, around: pl.Series) -> pl.Series:
-    """Events of one name that launch most of the device's work; `around` is for each event the closest that may be asked for.
+def _launching_most(trace: Trace, asked: pl.Series) -> pl.Series:
+    """Those of the events asked for that, together with others of their name, launch most of the device's work.
 
     Programs have no ops that would show a network's layers, as those of PyTorch do.
     """
     launches = trace.links.filter(pl.col("why") == "launch")
-    if (
-        trace.info.framework not in ("jax", "tensorflow")
-        or launches.is_empty()
-        or not around.is_not_null().any()
-    ):
+    if trace.info.framework not in ("jax", "tensorflow") or launches.is_empty() or not asked.any():
         return _NO_EVENTS
+    around = ancestors(trace.events, asked)
     work = pl.DataFrame(
         {"outer": take(around, launches["from"]), "ns": take(trace.events["dur_ns"], launches["to"])}
     )
