@@ -8,6 +8,7 @@ import os
 import statistics
 import subprocess
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 from benchmarks.measure import ROOT
@@ -26,15 +27,20 @@ _WINDOWS = (
 
 
 def main() -> int:
-    """All of it; 1 where a promise is broken."""
-    promises = [_imported()]
+    """All of it, each line as soon as it is known; 1 where a promise is broken."""
+    broken = 0
+    for promise in _measured():
+        print(promise.line(), flush=True)
+        broken += not promise.kept
+    return 1 if broken else 0
+
+
+def _measured() -> Iterator[Promise]:
+    yield _imported()
     for frameworks in ((), ("torch",), ("jax",), ("tensorflow",)):
-        promises += _outside(*frameworks)
+        yield from _outside(*frameworks)
     for name, script, options in _WINDOWS:
-        promises += _window(name, script, *options)
-    for promise in promises:
-        print(promise.line())
-    return 0 if all(promise.kept for promise in promises) else 1
+        yield from _window(name, script, *options)
 
 
 def _imported() -> Promise:
