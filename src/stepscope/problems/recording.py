@@ -196,7 +196,7 @@ ENTRIES = (
         "info",
         "The profile has no Python frames",
         "TensorFlow's profiler records none, and stepscope could not add those that it sampled. Time between ops has no source lines.",
-        "Record fewer steps: files of more than 64 MiB are left as they are.",
+        "If the file is larger than 64 MiB, record fewer steps.",
     ),
     Entry(
         "capture-killed",

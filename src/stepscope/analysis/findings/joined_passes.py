@@ -7,6 +7,7 @@ times. One pass reads the weights once and launches as much as one of them does:
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 
 import polars as pl
 
@@ -191,17 +192,10 @@ def _several_uses(case: Case, rows: pl.DataFrame, codes: dict[str, Module]) -> P
     known = shared_weights(codes[longest])
     if known.times == 1:
         return None
-    shared = pl.DataFrame(list(known.kernels), schema={"op": pl.String, "shapes": pl.String}, orient="row")
     work = rows.filter(pl.col("module") == longest).join(
         _named(case), on="event", how="left", maintain_order="left"
     )
-    work = work.join(
-        shared.with_columns(sure=pl.lit(True)),
-        on=["op", "shapes"],
-        how="left",
-        maintain_order="left",
-        nulls_equal=True,
-    ).with_columns(pl.col("sure").fill_null(False))
+    work = _with_mark(work, known.kernels, "sure")
     place = pl.int_range(pl.len()).over("run", "op", "shapes")
     work = work.select("event", "sure", again=pl.col("sure") & (place % known.times > 0))
     detail = (
@@ -216,6 +210,14 @@ def _named(case: Case) -> pl.DataFrame:
     return case.ops.select(
         "event", pl.col("name").cast(pl.String).alias("op"), pl.col("shapes").cast(pl.String)
     ).unique("event")
+
+
+def _with_mark(rows: pl.DataFrame, kernels: Collection[tuple[str, str | None]], name: str) -> pl.DataFrame:
+    """With a column that says whether op and shapes of a row are among these."""
+    known = pl.DataFrame(list(kernels), schema={"op": pl.String, "shapes": pl.String}, orient="row")
+    known = known.with_columns(pl.lit(True).alias(name))
+    joined = rows.join(known, on=["op", "shapes"], how="left", maintain_order="left", nulls_equal=True)
+    return joined.with_columns(pl.col(name).fill_null(False))
 
 
 def _chosen(case: Case, found: Passes) -> pl.DataFrame:
@@ -233,14 +235,7 @@ def _chosen(case: Case, found: Passes) -> pl.DataFrame:
         maintain_order="left",
         nulls_equal=True,
     )
-    loads = pl.DataFrame(list(found.known.loads), schema={"op": pl.String, "shapes": pl.String}, orient="row")
-    rows = rows.join(
-        loads.with_columns(load=pl.lit(True)),
-        on=["op", "shapes"],
-        how="left",
-        maintain_order="left",
-        nulls_equal=True,
-    )
+    rows = _with_mark(rows, found.known.loads, "load")
     rate = case.peaks.bytes_per_s / 1e9 if case.peaks else 1.0
     reading = (pl.col("weight") / found.times + pl.col("rest")) / rate
     joined = pl.max_horizontal(pl.col("flops_") / _flops_per_ns(case, rows), reading)
@@ -256,7 +251,7 @@ def _chosen(case: Case, found: Passes) -> pl.DataFrame:
     # A kernel far from its bound may still keep all of the device busy: at worst one for all takes the geometric mean of one and all.
     worst = share(1 / math.sqrt(found.times), BATCHED_EFFICIENCY_LEAST)
     # What only takes weights, as the copy of a layer's out of those of all layers, is the same in each pass.
-    once = pl.col("sure") & pl.col("load").fill_null(False)
+    once = pl.col("sure") & pl.col("load")
     return rows.select(
         "event",
         "time_ns",

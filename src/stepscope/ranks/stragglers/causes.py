@@ -42,9 +42,8 @@ class Behind:
         numbers = [frame.with_columns(pl.col("ns").cast(pl.Float64)) for frame in times]
         self._rows = pl.concat([*numbers, work]).drop_nulls("ns")
         self._clocks = clocks_mhz
-        self.is_of_hosts = not (
-            parts["part"] == "compute"
-        ).any()  # no device computes; all parts are of the host
+        # Where no device computes, all parts are of the host.
+        self.is_of_hosts = not (parts["part"] == "compute").any()
         self._known: dict[int, dict[tuple[int, str], tuple[float, float]]] = {}
 
     def _of(self, rank: int) -> dict[tuple[int, str], tuple[float, float]]:

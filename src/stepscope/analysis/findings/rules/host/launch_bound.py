@@ -17,6 +17,7 @@ from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host import optimizer_loop
 from stepscope.analysis.findings.rules.host.device_sync import RULE as DEVICE_SYNC
 from stepscope.analysis.findings.staging import is_staging
+from stepscope.analysis.host.activity import is_named
 from stepscope.analysis.host.causes import is_wait
 from stepscope.analysis.replay.plan import Plan
 from stepscope.lazy import dataclass
@@ -215,8 +216,8 @@ def is_eager(case: Case) -> bool:
 
 def count_calls(case: Case) -> dict[str, float]:
     """How often a step calls each program, or op of the eager runtime."""
-    names = case.trace.events.filter(pl.col("step").is_not_null())["name"].cast(pl.String)
-    counts = names.filter(names.str.contains(_CALLS)).value_counts()
+    events = case.trace.events
+    counts = events["name"].filter(is_named(events, _CALLS) & events["step"].is_not_null()).value_counts()
     return {str(name): count / max(1, len(case.lengths)) for name, count in counts.iter_rows()}
 
 
