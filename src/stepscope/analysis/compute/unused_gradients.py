@@ -111,10 +111,9 @@ def find_updates(trace: Trace) -> pl.DataFrame:
 
 def _without_repeats(counted: pl.DataFrame) -> pl.DataFrame:
     """Without ops on single tensors where one is known that comes once for each parameter: others may come twice."""
-    once = counted.filter(pl.col("op") == _ONCE)
-    others = counted.join(once, on=["optimizer", "shape"], how="anti", maintain_order="left")
-    lists = counted.filter(pl.col("op").str.contains(UPDATED_LISTS))
-    return pl.concat([once, others, lists])
+    has_once = (pl.col("op") == _ONCE).any().over("optimizer", "shape")
+    is_list = pl.col("op").str.contains(UPDATED_LISTS)
+    return counted.filter((pl.col("op") == _ONCE) | ~has_once | is_list)
 
 
 def _updated(shapes: str) -> list[str] | None:
