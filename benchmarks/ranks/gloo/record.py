@@ -81,8 +81,11 @@ def record(out: Path, way: Way, options: argparse.Namespace, lane: int = 0) -> N
 
 
 def _cores(at_once: int) -> list[int]:
-    """One for each rank, as far apart as there are: neighbours may be two threads of one core, which slow each other."""
-    found = sorted(os.sched_getaffinity(0))
+    """One for each rank, as far apart as there are: neighbours may be two threads of one core, which slow each other.
+
+    From the last one down: the first serves the machine's interrupts, and a healthy rank on it is late now and then.
+    """
+    found = sorted(os.sched_getaffinity(0), reverse=True)
     return found[:: max(1, len(found) // (at_once * WORLD))] if len(found) > WORLD else []
 
 
