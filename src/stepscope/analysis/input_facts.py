@@ -14,7 +14,7 @@ from stepscope.analysis.host.functions import place_of
 from stepscope.analysis.host.names import PLACE, STANDARD_FRAME
 from stepscope.analysis.host.place import Place
 from stepscope.lazy import dataclass
-from stepscope.trace.lookup import names_of
+from stepscope.trace.lookup import is_named, names_of
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
 
@@ -104,15 +104,12 @@ def _slow_in_loader(trace: Trace) -> tuple[Place, float] | None:
     """The same of the loader in the loop's own process: each function with the built-ins that it calls."""
     events = trace.events
     is_input = (events["role"] == "input").fill_null(False)
-    if not is_input.any():
+    python = is_named(events, PLACE) & (events["kind"] == "python")
+    if not is_input.any() or not python.any():
         return None
     inside = is_input | ancestors(events, is_input).is_not_null()
-    names = names_of(events)
-    text = names.cast(pl.String)
-    own = names.filter(
-        text.str.contains(PLACE) & ~text.str.contains(STANDARD_FRAME) & ~text.str.contains(_LOADER_FRAME)
-    )
-    placed = events["name"].is_in(own.implode()).fill_null(False) & (events["kind"] == "python") & inside
+    others = is_named(events, STANDARD_FRAME) | is_named(events, _LOADER_FRAME)
+    placed = python & ~others & inside
     frame = pl.select(pl.when(placed).then(events["id"]).otherwise(ancestors(events, placed))).to_series()
     rows = pl.DataFrame({"frame": frame, "ns": self_time(events)}).filter(inside & frame.is_not_null())
     named = rows.select("ns", name=events["name"].gather(rows["frame"]).cast(pl.String))

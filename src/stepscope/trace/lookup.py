@@ -9,6 +9,7 @@ import polars as pl
 from stepscope.native import order
 from stepscope.trace.columns import buffer, repeated, rows_or_null, series
 from stepscope.trace.frames import filled, kept_with_frame, take, take_largest
+from stepscope.trace.judged_texts import contains
 
 
 def rows_by_event(event: pl.Series, count: int) -> pl.Series:
@@ -46,6 +47,11 @@ def parents_of(events: pl.DataFrame) -> memoryview:
 def events_named(events: pl.DataFrame, matches: Callable[[pl.Series], pl.Series]) -> pl.Series:
     """For each of the events whether the text of its name matches, each text looked at once."""
     return _among(events["name"], names_of(events), matches)
+
+
+def is_named(events: pl.DataFrame, pattern: str) -> pl.Series:
+    """For each of the events whether its name contains the pattern."""
+    return events_named(events, lambda names: contains(names, pattern))
 
 
 def are_named(names: pl.Series, matches: Callable[[pl.Series], pl.Series]) -> pl.Series:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.analysis.compute.classes import PRODUCTS
-from stepscope.trace.lookup import distinct, names_of, rows_by_event
+from stepscope.trace.lookup import distinct, is_named, rows_by_event
 from stepscope.trace.schema import Columns
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
@@ -33,11 +33,7 @@ def repeated_kernels(trace: Trace, kernels: pl.DataFrame, op_calls: pl.DataFrame
 
 
 def _named(events: pl.DataFrame, pattern: str, kinds: tuple[str, ...]) -> pl.Series:
-    names = names_of(events)
-    wanted = names.filter(names.cast(pl.String).str.contains(pattern))
-    if wanted.is_empty():
-        return pl.repeat(False, len(events), dtype=pl.Boolean, eager=True)
-    return (events["name"].is_in(wanted.implode()) & events["kind"].is_in(kinds)).fill_null(False)
+    return is_named(events, pattern) & events["kind"].is_in(kinds)
 
 
 def _launches(trace: Trace, kernels: pl.DataFrame) -> pl.DataFrame:

@@ -14,7 +14,7 @@ import polars as pl
 
 from stepscope.registers.policy.findings import MAJORITY
 from stepscope.trace.kept import kept_with_trace
-from stepscope.trace.lookup import names_of
+from stepscope.trace.lookup import is_named
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
 
@@ -45,9 +45,8 @@ def unused_nodes(trace: Trace) -> pl.Series:
 
 def find_named(trace: Trace, pattern: str) -> pl.DataFrame:
     """The events of steps with such names, by their start."""
-    names = names_of(trace.events)
-    wanted = names.filter(names.cast(pl.String).str.contains(pattern))
-    found = trace.events.filter(pl.col("name").is_in(wanted.implode()), pl.col("step").is_not_null())
+    named = is_named(trace.events, pattern)
+    found = trace.events.filter(named, pl.col("step").is_not_null()) if named.any() else trace.events.clear()
     return found.select(
         "id", "track", "start_ns", "dur_ns", "step", name=pl.col("name").cast(pl.String)
     ).sort("start_ns")
@@ -57,6 +56,8 @@ def find_named(trace: Trace, pattern: str) -> pl.DataFrame:
 def find_gradients(trace: Trace) -> pl.DataFrame:
     """id, track, start_ns, shape of each gradient, in their order."""
     found = find_named(trace, rf"^{_GRADIENT}$")
+    if found.is_empty():
+        return found.with_columns(shape=pl.lit(None, pl.String))
     text = pl.col("shapes").cast(pl.String).str.replace_all(" ", "", literal=True)
     shape = text.str.strip_prefix("[").str.strip_suffix("]")
     shapes = trace.ops.select(id="event", shape=shape)
@@ -70,9 +71,7 @@ def ops_beside(trace: Trace, tracks: pl.Series) -> pl.Series:
     """
     events = trace.events
     numbered = trace.ops.filter(pl.col("sequence").is_not_null())["event"]
-    names = names_of(events)
-    nodes = events["name"].is_in(names.filter(names.cast(pl.String).str.contains(NODE)).implode())
-    nodes = nodes.fill_null(False)
+    nodes = is_named(events, NODE)
     if not nodes.any():
         outside = ~events["track"].gather(numbered).is_in(tracks.implode())
     else:
@@ -90,6 +89,8 @@ def with_pass(rows: pl.DataFrame, others: pl.Series) -> pl.DataFrame:
 def find_updates(trace: Trace) -> pl.DataFrame:
     """start_ns of each optimizer step, with shape and count of what it updates; without a shape where lists were left out."""
     steps, events = find_named(trace, OPTIMIZER), trace.events
+    if steps.is_empty():
+        return pl.DataFrame()
     hosts = events.filter(pl.col("kind") == "op")["track"].unique()  # devices repeat annotations
     steps = steps.filter(pl.col("track").is_in(hosts.implode()))
     if steps.is_empty():

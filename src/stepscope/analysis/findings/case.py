@@ -52,6 +52,7 @@ from stepscope.registers.policy.findings import (
     TOP_NAMES,
 )
 from stepscope.trace.frames import take_largest
+from stepscope.trace.lookup import is_named
 from stepscope.trace.trace import Trace
 from stepscope.units import duration, percent
 
@@ -188,9 +189,8 @@ class Case:
     @cached_property
     def staging(self) -> pl.Series:
         """Host events that stage copies to the device."""
-        names = self.trace.events["name"].unique().drop_nulls()
-        wanted = names.filter(names.cast(pl.String).str.contains(STAGES_COPY))
-        return self.trace.events.filter(pl.col("name").is_in(wanted.implode()))["id"]
+        found: pl.Series = self.trace.events["id"].filter(is_named(self.trace.events, STAGES_COPY))
+        return found
 
     @cached_property
     def loops(self) -> Loops:

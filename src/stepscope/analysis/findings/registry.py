@@ -16,7 +16,9 @@ from stepscope.plugins import FINDINGS, load_plugins, warn, warn_of_fault
 
 def rules_for(case: Case) -> list[Rule[Case]]:
     """The rules in their turn for this rank, which has a device or only its host."""
-    return sorted(find_rules(), key=lambda rule: (rule.turn_for(case.device is not None), rule.code))
+    has_device = case.device is not None
+    asked = [rule for rule in find_rules() if has_device or not rule.needs_device]
+    return sorted(asked, key=lambda rule: (rule.turn_for(has_device), rule.code))
 
 
 @cache

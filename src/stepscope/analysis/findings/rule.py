@@ -30,6 +30,7 @@ class Rule(Generic[Subject]):
     `turn` orders the rules: each owns what is left by those before it, so the special come before the general.
     `turn_without_device`: another turn where only the host computes, and rules about the host own what the device does elsewhere.
     `certainty`: how often such a finding is the cause of the time that it owns; findings sort by saving times certainty.
+    `needs_device`: it looks at what a device does, and is not asked where only the host computes.
     `fix` is by framework and needs the key `any`; `fix_without_device` overrides it where only the host computes.
     """
 
@@ -46,6 +47,7 @@ class Rule(Generic[Subject]):
     title_without_device: str = ""
     fix_without_device: Mapping[str, str] = field(default_factory=dict)
     turn_without_device: int | None = None
+    needs_device: bool = False
 
     def findings(self, subject: Subject) -> list[Finding]:
         """What it finds, as a list."""

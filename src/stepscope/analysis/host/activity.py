@@ -20,8 +20,7 @@ from stepscope.native.spans.nesting import self_times
 from stepscope.registers.calibration.launches import LONG_HOST_NS
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.frames import kept_with_frame
-from stepscope.trace.judged_texts import contains
-from stepscope.trace.lookup import events_named, parents_of
+from stepscope.trace.lookup import is_named, parents_of
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
 
@@ -79,8 +78,3 @@ def _launches(trace: Trace) -> pl.Series:
     linked = trace.links.filter(pl.col("why") == "launch")["from"].unique()
     named = is_named(events, _LAUNCHES) & (events["kind"] == "runtime")
     return named.scatter(linked, True)
-
-
-def is_named(events: pl.DataFrame, pattern: str) -> pl.Series:
-    """Events whose name matches; each distinct name is looked at once."""
-    return events_named(events, lambda names: contains(names, pattern))

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 import polars as pl
 
 from stepscope.analysis.host import names
-from stepscope.analysis.host.activity import FRAMES, computing_frames, computing_ops, is_named
+from stepscope.analysis.host.activity import FRAMES, computing_frames, computing_ops
 from stepscope.analysis.host.eager_calls import CALL as EAGER_CALL
 from stepscope.analysis.host.eager_calls import (
     TRACING,
@@ -33,7 +33,7 @@ from stepscope.trace.columns import buffer, series
 from stepscope.trace.frames import filled, take
 from stepscope.trace.judged_texts import MOST_ASKED, Judged
 from stepscope.trace.lookup import distinct as different
-from stepscope.trace.lookup import names_of, parents_of
+from stepscope.trace.lookup import is_named, names_of, parents_of
 from stepscope.trace.schema import KINDS, ROLES, Kind, Role
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
@@ -247,7 +247,8 @@ _judged_before: dict[bool, Judged[int]] = {False: Judged(), True: Judged()}
 def _judge(table: pl.DataFrame, device_collectives: bool) -> pl.Series:
     silent = pl.lit(native.SILENT, dtype=pl.UInt8)
     judged: Any = pl.when(False).then(silent)
-    for condition, code in names.rules(device_collectives):
+    has_python = bool((table["kind"] == "python").any())
+    for condition, code in names.rules(device_collectives, has_python):
         judged = judged.when(condition).then(pl.lit(code, dtype=pl.UInt8))
     codes: pl.Series = table.select(judged.otherwise(silent)).to_series()
     return codes

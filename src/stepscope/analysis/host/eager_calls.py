@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import polars as pl
 
-from stepscope.analysis.host.activity import is_named, self_time
+from stepscope.analysis.host.activity import self_time
 from stepscope.registers.calibration.launches import EMPTY_KERNEL_RUN_NS, LONG_HOST_NS
 from stepscope.trace.columns import repeated
 from stepscope.trace.frames import filled, kept_with_frame, take
+from stepscope.trace.lookup import is_named
 from stepscope.trace.scopes import ancestors
 
 CALL = r"^Eager(Local|Remote)Execute: "
@@ -37,17 +38,7 @@ def only_dispatch(events: pl.DataFrame) -> pl.Series:
     has_op = around_run.filter(events["kind"] == "op").drop_nulls().unique()
     long = (events["dur_ns"] >= EMPTY_KERNEL_RUN_NS).scatter(has_op, False)
     computes = run & (of_function | long)
-    return (call | around.is_not_null()) & ~(computes | _is_inside(computes, around_run))
-
-
-def _is_inside(chosen: pl.Series, around: pl.Series) -> pl.Series:
-    """Events somewhere inside chosen ones; `around` is for each event the closest that may be chosen."""
-    inside = filled(take(chosen, around))
-    while True:
-        more = inside | filled(take(inside, around))
-        if (more == inside).all():
-            return inside
-        inside = more
+    return (call | around.is_not_null()) & ~(computes | ancestors(events, computes).is_not_null())
 
 
 @kept_with_frame

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import polars as pl
 
-from stepscope.analysis.host.activity import is_named
 from stepscope.analysis.host.eager_calls import FUNCTION_CALL
 from stepscope.analysis.host.names import INPUT_THREAD
 from stepscope.analysis.host.tracks import by_track
@@ -16,6 +15,7 @@ from stepscope.lazy import dataclass
 from stepscope.registers.policy.findings import LOOP_ITERATIONS, MAJORITY, NEARLY_ALL
 from stepscope.registers.policy.useless_work import EQUAL_RUNS
 from stepscope.trace.frames import filled, take, take_mean
+from stepscope.trace.lookup import is_named
 from stepscope.trace.trace import Trace
 
 _CHANGES_STATE = r"^(Assign\w*Variable|ResourceApply|ResourceScatter|ResourceSparseApply)"

@@ -159,10 +159,11 @@ def compiler_names(names: pl.Series) -> pl.Series:
     return found
 
 
-def rules(device_collectives: bool) -> Iterator[tuple[pl.Expr, int]]:
+def rules(device_collectives: bool, has_python: bool = True) -> Iterator[tuple[pl.Expr, int]]:
     """Conditions on kind, role and name (a String) with what they make of an event; the first that holds decides.
 
-    `device_collectives`: collectives run as kernels, so that their host side is dispatch.
+    `device_collectives`: collectives run as kernels, so that their host side is dispatch. `has_python`: there are Python frames;
+    without them, the patterns that only frames can match would cost more to compile than the events to judge.
     """
     kind, role, name = pl.col("kind"), pl.col("role"), pl.col("name").cast(pl.String)
     python, annotation, is_op = kind == "python", kind == "annotation", kind == "op"
@@ -190,19 +191,22 @@ def rules(device_collectives: bool) -> Iterator[tuple[pl.Expr, int]]:
     yield (role == "io").fill_null(False) & ~is_op, IO
     yield ~is_op & name.str.contains(_READS_OR_WRITES), IO
     yield name.str.contains(_COLLECTS_GARBAGE), GARBAGE
-    yield python & name.str.contains(_PROFILES), PROFILER
-    yield python & name.str.contains(_OWN_FRAME), OWN
+    if has_python:
+        yield python & name.str.contains(_PROFILES), PROFILER
+        yield python & name.str.contains(_OWN_FRAME), OWN
     yield (python | plain) & name.str.contains(_ALLOCATES), ALLOCATOR
     yield ~annotation & name.str.contains(WAITS_FOR_DEVICE), WAIT_DEVICE
     yield ~annotation & ~is_op & name.str.contains(_WAITS_FOR_THREAD), WAIT_THREAD
-    yield own & function.str.contains(INPUT_WORDS).fill_null(False), INPUT
+    if has_python:
+        yield own & function.str.contains(INPUT_WORDS).fill_null(False), INPUT
+        yield own & function.str.contains(_SAVES).fill_null(False), IO
     yield annotation & name.str.contains(INPUT_WORDS), INPUT
-    yield own & function.str.contains(_SAVES).fill_null(False), IO
     yield annotation & name.str.contains(_SAVES), IO
     yield annotation & name.str.contains(FRAMEWORK_ANNOTATION), FRAMEWORK_CONTEXT
     yield annotation, CONTEXT
     yield is_op | (plain & name.str.contains(_EXECUTES)), OP
     yield plain, CALL
-    yield python & (framework | name.str.contains(_TORCH_BUILTIN)), FRAMEWORK
-    yield python & library, LIBRARY
-    yield python, USER
+    if has_python:
+        yield python & (framework | name.str.contains(_TORCH_BUILTIN)), FRAMEWORK
+        yield python & library, LIBRARY
+        yield python, USER

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import polars as pl
 
-from stepscope.analysis.host.activity import is_named
 from stepscope.analysis.host.eager_calls import CALL, FUNCTION_CALL, TRACING
 from stepscope.lazy import dataclass
 from stepscope.registers.calibration.launches import LONG_HOST_NS
+from stepscope.trace.lookup import is_named
 from stepscope.trace.trace import Trace
 
 _MAKES = rf"{CALL}MakeIterator$"

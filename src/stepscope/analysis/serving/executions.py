@@ -12,7 +12,7 @@ import polars as pl
 from stepscope.analysis.serving.names import EXECUTION, OTHER, Execution, parse
 from stepscope.lazy import dataclass
 from stepscope.trace.frames import take_largest, take_median
-from stepscope.trace.lookup import names_of
+from stepscope.trace.lookup import is_named
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
 
@@ -47,14 +47,10 @@ class Gaps:
 def executions(trace: Trace) -> pl.DataFrame:
     """One row for each execution, in order of time."""
     events = trace.events
-    names = names_of(events)
-    wanted = names.filter(names.cast(pl.String).str.contains(EXECUTION))
-    on_host = trace.tracks.sort("id")["what"].gather(events["track"]) == "host"
-    is_one = (events["name"].is_in(wanted.implode()) & (events["kind"] == "annotation") & on_host).fill_null(
-        False
-    )
-    if not is_one.any():
+    named = is_named(events, EXECUTION) & (events["kind"] == "annotation")
+    if not named.any():
         return pl.DataFrame(schema=EXECUTIONS)
+    is_one = named & (trace.tracks.sort("id")["what"].gather(events["track"]) == "host").fill_null(False)
     above = ancestors(events, is_one)
     outer = events.filter(is_one & above.is_null()).sort("start_ns")
     inner = events.filter(is_one & above.is_not_null()).with_columns(

@@ -6,7 +6,7 @@ import polars as pl
 
 from stepscope.lazy import dataclass
 from stepscope.trace.frames import take_largest
-from stepscope.trace.lookup import names_of
+from stepscope.trace.lookup import is_named
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
 
@@ -43,16 +43,11 @@ def find_loader_starts(trace: Trace) -> LoaderStarts | None:
 
 def _frames(trace: Trace, pattern: str) -> pl.DataFrame:
     """Calls of such functions inside steps."""
-    is_one = _is_named(trace, pattern) & (trace.events["kind"] == "python")
-    return trace.events.filter(is_one, pl.col("step").is_not_null())
+    is_one = is_named(trace.events, pattern)
+    if not is_one.any():
+        return trace.events.clear()
+    return trace.events.filter(is_one, pl.col("kind") == "python", pl.col("step").is_not_null())
 
 
 def _is_below_loader(trace: Trace, frames: pl.DataFrame) -> pl.Series:
-    return ancestors(trace.events, _is_named(trace, _LOADER)).gather(frames["id"]).is_not_null()
-
-
-def _is_named(trace: Trace, pattern: str) -> pl.Series:
-    """Of each event, whether its name matches; each name is looked at once."""
-    names = names_of(trace.events)
-    wanted = names.filter(names.cast(pl.String).str.contains(pattern))
-    return trace.events["name"].is_in(wanted.implode()).fill_null(False)
+    return ancestors(trace.events, is_named(trace.events, _LOADER)).gather(frames["id"]).is_not_null()

@@ -58,4 +58,5 @@ RULE: Rule[Case] = Rule(
         ANY: "Keep the arrays on the device as far as memory allows, and start copies early enough for computation to hide them.",
     },
     find=find,
+    needs_device=True,
 )

@@ -37,4 +37,5 @@ RULE: Rule[Case] = Rule(
         ANY: "Make the next batch while the device computes: prefetch in other threads or processes, and send fewer bytes a batch.",
     },
     find=find,
+    needs_device=True,
 )

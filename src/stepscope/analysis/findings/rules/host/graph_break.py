@@ -17,7 +17,7 @@ _HOLDS_UP = ("dispatch", "sync", "python", "unexplained")
 
 def find(case: Case) -> Finding | None:
     """Breaks, as far as the device waits inside the function; where it does not, they are only mentioned."""
-    breaks = None if case.device is None else graph_breaks(case.trace)
+    breaks = graph_breaks(case.trace)
     if breaks is None:
         return None
     owned = case.free(pl.col("part").is_in(_HOLDS_UP))
@@ -63,4 +63,5 @@ RULE: Rule[Case] = Rule(
         ANY: "Let one program hold the function: take print, logging, .item(), .cpu() and data-dependent branches out of it (TORCH_LOGS=graph_breaks names each with its reason; torch.compile(…, fullgraph=True) refuses them).",
     },
     find=find,
+    needs_device=True,
 )

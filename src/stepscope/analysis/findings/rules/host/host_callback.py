@@ -11,7 +11,7 @@ from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.host.functions import Calls
 from stepscope.registers.policy.findings import WORTH_SHOWING
-from stepscope.trace.lookup import names_of
+from stepscope.trace.lookup import is_named
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
 
@@ -28,7 +28,7 @@ _OWNED = ("python", "host_compute", "sync", "copy", "dispatch", "device_gap", "u
 def find(case: Case) -> Finding | None:
     """The callbacks with their copies and waits."""
     calls = callbacks(case.trace)
-    if case.device is None or calls is None:
+    if calls is None:
         return None
     mine = case.unclaimed.filter(calls.owns(case.unclaimed))
     owned = mine.filter(pl.col("part").is_in(_OWNED))
@@ -49,10 +49,7 @@ def callbacks(trace: Trace) -> Calls | None:
 
 
 def _named(events: pl.DataFrame, pattern: str) -> pl.Series:
-    names = names_of(events)
-    wanted = names.filter(names.cast(pl.String).str.contains(pattern))
-    host = events["kind"].is_in(["python", "span", "op"])
-    return (events["name"].is_in(wanted.implode()) & host).fill_null(False)
+    return is_named(events, pattern) & events["kind"].is_in(["python", "span", "op"])
 
 
 def _without(case: Case, calls: Calls) -> Change:
@@ -85,4 +82,5 @@ RULE: Rule[Case] = Rule(
         ANY: "Compute this on the device and return its result.",
     },
     find=find,
+    needs_device=True,
 )

@@ -17,7 +17,6 @@ from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host import optimizer_loop
 from stepscope.analysis.findings.rules.host.device_sync import RULE as DEVICE_SYNC
 from stepscope.analysis.findings.staging import is_staging
-from stepscope.analysis.host.activity import is_named
 from stepscope.analysis.host.causes import is_wait
 from stepscope.analysis.replay.plan import Plan
 from stepscope.lazy import dataclass
@@ -47,6 +46,7 @@ from stepscope.registers.policy.findings import (
 )
 from stepscope.registers.policy.ranking import LAUNCHES_BESIDE_CAUSE
 from stepscope.trace.frames import take_median
+from stepscope.trace.lookup import is_named
 from stepscope.units import duration
 
 

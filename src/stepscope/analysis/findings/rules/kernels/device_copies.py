@@ -79,4 +79,5 @@ RULE: Rule[Case] = Rule(
         ANY: "Write results where they are needed instead of copying them, and keep one dtype.",
     },
     find=find,
+    needs_device=True,
 )

@@ -105,4 +105,5 @@ RULE: Rule[Case] = Rule(
         ANY: "Use float32.",
     },
     find=find,
+    needs_device=True,
 )

@@ -25,8 +25,6 @@ _TRANSFORM = r"^aten::_fft_(r2c|c2c)"
 
 def find(case: Case) -> Finding | None:
     """The kernels' names prove it; the shapes of their op name the length, where they have it."""
-    if case.device is None:
-        return None
     names = case.trace.events["name"].gather(case.compute.kernels["event"]).cast(pl.String)
     kernels = case.compute.kernels.select("event", "time_ns").with_columns(
         slow=names.str.contains(_BLUESTEIN), odd=names.str.contains(_ODD_LENGTH)
@@ -99,4 +97,5 @@ RULE: Rule[Case] = Rule(
         ANY: "Pad to a length with small factors (2, 3, 5, 7) and crop the result. A correlation or convolution may be longer than it needs to be; a spectrum changes its bins.",
     },
     find=find,
+    needs_device=True,
 )

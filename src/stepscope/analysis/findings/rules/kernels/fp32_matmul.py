@@ -226,4 +226,5 @@ RULE: Rule[Case] = Rule(
         ANY: "Use TF32 or bfloat16 for matrix products and convolutions.",
     },
     find=find,
+    needs_device=True,
 )

@@ -89,4 +89,5 @@ RULE: Rule[Case] = Rule(
         ANY: "Pad these sides to a multiple of 64 (a vocabulary of 50,257 to 50,304): the extra columns cost less than they save.",
     },
     find=find,
+    needs_device=True,
 )

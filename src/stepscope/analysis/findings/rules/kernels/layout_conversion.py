@@ -74,4 +74,5 @@ RULE: Rule[Case] = Rule(
         ANY: "Keep one memory layout throughout the model.",
     },
     find=find,
+    needs_device=True,
 )

@@ -55,4 +55,5 @@ RULE: Rule[Case] = Rule(
         ANY: "Give the matrix unit full tiles: sides that are multiples of 128 (256 from v6e on) and of 8 in the other dimension, bfloat16 operands, larger batches or fused projections instead of several narrow ones.",
     },
     find=find,
+    needs_device=True,
 )

@@ -64,4 +64,5 @@ RULE: Rule[Case] = Rule(
         ANY: "Give these kernels more blocks: split long loops over the grid, use smaller tiles, or run them beside other work on another stream.",
     },
     find=find,
+    needs_device=True,
 )

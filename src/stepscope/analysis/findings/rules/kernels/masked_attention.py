@@ -63,4 +63,5 @@ RULE: Rule[Case] = Rule(
         ANY: "If the mask is causal, say so instead of passing it.",
     },
     find=find,
+    needs_device=True,
 )

@@ -100,4 +100,5 @@ RULE: Rule[Case] = Rule(
         ANY: "Compute in bfloat16.",
     },
     find=find,
+    needs_device=True,
 )

@@ -70,4 +70,5 @@ RULE: Rule[Case] = Rule(
         ANY: "Keep the activations instead of computing them twice, as far as memory allows.",
     },
     find=find,
+    needs_device=True,
 )

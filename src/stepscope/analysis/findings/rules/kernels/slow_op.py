@@ -36,8 +36,6 @@ _FACTOR_ONCE = {
 
 def find(case: Case) -> Finding | None:
     """The longest of them, if that is enough to look at; there may be no faster way, so that nothing is promised."""
-    if case.device is None:
-        return None
     kernels = named_kernels(case)
     chosen = kernels.filter(pl.col("op").str.contains(_CHOSEN) | pl.col("op").str.contains(SOLVES))
     ranked = chosen.group_by("op").agg(
@@ -109,4 +107,5 @@ RULE: Rule[Case] = Rule(
         ANY: "Look for a cheaper way to the same result, or compute it once, if it does not change.",
     },
     find=find,
+    needs_device=True,
 )

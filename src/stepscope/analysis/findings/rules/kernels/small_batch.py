@@ -153,4 +153,5 @@ RULE: Rule[Case] = Rule(
         ANY: "Raise the batch size, several times if memory allows, and the learning rate with it; or accumulate several requests into one step. The device does more samples in the same time.",
     },
     find=find,
+    needs_device=True,
 )

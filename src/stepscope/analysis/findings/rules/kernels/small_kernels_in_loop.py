@@ -60,4 +60,5 @@ RULE: Rule[Case] = Rule(
         ANY: "Take out of the loop what does not depend on the turn before, as one large product.",
     },
     find=find,
+    needs_device=True,
 )

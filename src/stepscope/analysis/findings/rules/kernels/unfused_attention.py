@@ -292,4 +292,5 @@ RULE: Rule[Case] = Rule(
         ANY: "Use a fused attention kernel.",
     },
     find=find,
+    needs_device=True,
 )

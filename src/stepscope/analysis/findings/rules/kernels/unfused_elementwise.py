@@ -169,4 +169,5 @@ RULE: Rule[Case] = Rule(
         ANY: "Let a compiler fuse them into one kernel.",
     },
     find=find,
+    needs_device=True,
 )

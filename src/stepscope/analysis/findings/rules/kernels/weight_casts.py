@@ -120,4 +120,5 @@ RULE: Rule[Case] = Rule(
         ANY: "Keep the weights in 16 bits.",
     },
     find=find,
+    needs_device=True,
 )

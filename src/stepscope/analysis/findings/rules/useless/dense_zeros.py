@@ -97,4 +97,5 @@ RULE: Rule[Case] = Rule(
         ANY: "If it is mostly zeros (an adjacency matrix), keep the entries alone: a sparse product, or gather and scatter.",
     },
     find=find,
+    needs_device=True,
 )

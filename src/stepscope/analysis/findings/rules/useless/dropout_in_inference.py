@@ -50,4 +50,5 @@ RULE: Rule[Case] = Rule(
         ANY: "Switch dropout off in inference.",
     },
     find=find,
+    needs_device=True,
 )

@@ -16,7 +16,7 @@ from stepscope.trace.scopes import ancestors
 
 def find(case: Case) -> Finding | None:
     """Gathers, their weights and the scatters behind them: a sparse product reads a row for each edge, and writes none."""
-    if case.device is None or case.trace.info.framework != "pytorch":
+    if case.trace.info.framework != "pytorch":
         return None
     bandwidth = case.peaks.bytes_per_s if case.peaks else None
     if not bandwidth:
@@ -75,4 +75,5 @@ RULE: Rule[Case] = Rule(
         ANY: "Keep the edges as a sparse matrix, and multiply by it.",
     },
     find=find,
+    needs_device=True,
 )

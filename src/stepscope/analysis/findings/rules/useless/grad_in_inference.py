@@ -16,7 +16,7 @@ from stepscope.registers.policy.useless_work import WITHOUT_GRAPH_LEAST, WITHOUT
 
 def find(case: Case) -> Finding | None:
     """Ops have a number for the backward pass only while autograd records."""
-    if case.workload != INFERENCE or case.trace.info.framework != "pytorch" or case.device is None:
+    if case.workload != INFERENCE or case.trace.info.framework != "pytorch":
         return None
     if not _records(case):
         return None
@@ -52,4 +52,5 @@ RULE: Rule[Case] = Rule(
         ANY: "Let the framework record nothing while it only infers.",
     },
     find=find,
+    needs_device=True,
 )

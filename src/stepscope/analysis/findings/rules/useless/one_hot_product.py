@@ -16,7 +16,7 @@ from stepscope.analysis.xla.one_hot import one_hot_work
 from stepscope.analysis.xla.ops import programs_that_ran
 from stepscope.registers.calibration.kernels import LOOKUP_BEST, LOOKUP_WORST, PARAMETER_BYTES
 from stepscope.registers.policy.useless_work import LOOKED_UP_LEAST, LOOKED_UP_MOST, ONE_HOT_CLASSES_LEAST
-from stepscope.trace.lookup import names_of
+from stepscope.trace.lookup import is_named
 from stepscope.trace.scopes import ancestors
 
 _ONE_HOT = "aten::one_hot"
@@ -34,7 +34,7 @@ def _in_programs(case: Case) -> Finding | None:
     codes = {hlo for _, _, hlo in programs_that_ran(case.trace) if b"compare" in hlo and b"iota" in hlo}
     works = [one_hot_work(read_module(hlo)) for hlo in codes]
     given = {text: sizes for one in works for text, sizes in one.products.items()}
-    if case.device is None or not given:
+    if not given:
         return None
     rows, is_product = _kernels(case), pl.col("product")
     products = rows.filter(is_product, pl.col("shapes").is_in(list(given)))
@@ -118,9 +118,7 @@ def _one_hot(case: Case) -> pl.DataFrame:
 def _is_named(case: Case, pattern: str) -> pl.Series:
     """Which events are ops of such a name."""
     events = case.trace.events
-    names = names_of(events)
-    wanted = names.filter(names.cast(pl.String).str.contains(pattern))
-    return (events["name"].is_in(wanted.implode()) & (events["kind"] == "op")).fill_null(False)
+    return is_named(events, pattern) & (events["kind"] == "op")
 
 
 def _launched(case: Case, ops: pl.Series) -> pl.Series:
@@ -169,4 +167,5 @@ RULE: Rule[Case] = Rule(
         ANY: "Look the rows up by their index.",
     },
     find=find,
+    needs_device=True,
 )

@@ -28,7 +28,7 @@ _LINEAR = ("aten::linear", "aten::mm", "aten::addmm")
 
 def find(case: Case) -> Finding | None:
     """The same weights are multiplied by one more row per sequence, call by call."""
-    if case.workload != INFERENCE or case.trace.info.framework != "pytorch" or case.device is None:
+    if case.workload != INFERENCE or case.trace.info.framework != "pytorch":
         return None
     tokens = _tokens(case)
     if tokens is None or not case.peaks or not case.peaks.bytes_per_s:
@@ -131,4 +131,5 @@ RULE: Rule[Case] = Rule(
     change="each kernel takes its time divided by the number of tokens, but no less than half a small kernel, or than reading its weights at 40 to 80 % of memory bandwidth. Of the TensorFlow function, one run per step remains, and for each other one to four times the share of one item",
     fix=PREFIX_FIX,
     find=find,
+    needs_device=True,
 )

@@ -82,4 +82,5 @@ RULE: Rule[Case] = Rule(
         ANY: "Compute the gradient of the sum of the losses once, and stop gradients where a loss must not reach.",
     },
     find=find,
+    needs_device=True,
 )

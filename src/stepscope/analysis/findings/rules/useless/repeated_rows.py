@@ -42,8 +42,6 @@ _SPLIT = {
 
 def find(case: Case) -> Finding | None:
     """Products whose input is gathered rows alone, and what else is done to as many rows."""
-    if case.device is None:
-        return None
     gathered = _in_programs(case) if case.runs_programs else _in_ops(case)
     if not gathered:
         return None if case.runs_programs else _of_concatenations(case)
@@ -244,4 +242,5 @@ RULE: Rule[Case] = Rule(
         ANY: "Apply the layer to the table first, then gather its results.",
     },
     find=find,
+    needs_device=True,
 )

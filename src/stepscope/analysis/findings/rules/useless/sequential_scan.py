@@ -248,4 +248,5 @@ RULE: Rule[Case] = Rule(
         ANY: "Compute the recurrence for all steps in parallel: an associative scan, a cumulative sum, or a convolution.",
     },
     find=find,
+    needs_device=True,
 )

@@ -41,7 +41,7 @@ _POSITIONS = 3  # dimensions of samples, positions and classes
 
 def find(case: Case) -> Finding | None:
     """In compiled programs by their code, else by the ops."""
-    if case.device is None or case.workload == TRAINING:
+    if case.workload == TRAINING:
         return None
     if case.runs_programs:
         return _in_programs(case)
@@ -176,4 +176,5 @@ RULE: Rule[Case] = Rule(
         ANY: "Choose the positions before the product.",
     },
     find=find,
+    needs_device=True,
 )

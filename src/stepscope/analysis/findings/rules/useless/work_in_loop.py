@@ -133,4 +133,5 @@ RULE: Rule[Case] = Rule(
         ANY: "Take it out of the loop: compute for all turns at once what does not depend on the turn before.",
     },
     find=find,
+    needs_device=True,
 )
