@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import polars as pl
 
-from stepscope.analysis.compute.classes import PRODUCTS
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.finding import Finding
@@ -30,17 +29,17 @@ def find(case: Case) -> Finding | None:
 
 
 def _kept(case: Case, repeated: pl.DataFrame) -> Change:
-    """The kernels neither run nor are they launched.
+    """The kernels neither run nor are they launched; in a compiled program they go at best.
 
-    A fused kernel of a program that is named after rematerialised work may compute gradients as well: of programs only the
-    products surely go.
+    There a fused kernel that is named after rematerialised work may compute gradients as well, and what is kept is written and
+    read, which fusion saves where it is computed again: a program can become slower without checkpoints.
     """
-    in_part = (pl.col("how") == "program") & ~pl.col("class").is_in(PRODUCTS)
-    sure = pl.col("event").is_in(repeated.filter(~in_part.fill_null(False))["event"].implode())
-    mine = pl.col("event").is_in(repeated["event"].implode())
-    return Change(
-        _not_launched(case.plan.with_device(sure), sure), _not_launched(case.plan.with_device(mine), mine)
+    surely = repeated.filter(pl.col("how").ne_missing("program"))
+    smallest, largest = (
+        _not_launched(case.plan.with_device(gone), gone)
+        for gone in (pl.col("event").is_in(each["event"].implode()) for each in (surely, repeated))
     )
+    return Change(smallest, largest)
 
 
 def _not_launched(plan: Plan, kernels: pl.Expr) -> Plan:
@@ -63,7 +62,7 @@ RULE: Rule[Case] = Rule(
     turn=175,
     page="ops",
     owns="kernels below a checkpoint, or products and attention of the forward pass that run again on autograd's thread; in a compiled program, those of rematerialised ops",
-    change="they are neither launched nor run (in a compiled program, the products at worst and all at best: a fused kernel may compute gradients as well)",
+    change="they are neither launched nor run; in a compiled program only at best, since what is kept has to be written and read, and a fused kernel may compute gradients as well",
     fix={
         "pytorch": "Keep the activations: remove torch.utils.checkpoint (gradient_checkpointing), or checkpoint only some layers, as far as memory allows.",
         "jax": "Keep the activations: remove jax.checkpoint (jax.remat), or choose a policy that saves products (jax.checkpoint_policies.dots_saveable).",
