@@ -64,3 +64,29 @@ def test_a_product_gets_what_a_fused_comparison_made() -> None:
 )
 def test_what_is_no_one_hot_product(other: dict[str, int | str]) -> None:
     assert program(**other) == OneHot()  # type: ignore[arg-type]
+
+
+def padded(by: int) -> OneHot:
+    """Of a program that widens the matrix before the product, as libraries want it: by a constant (5), or by something else (1)."""
+    wide = CLASSES + 32
+    entry = computation(
+        1,
+        made("ids", "parameter", 1, shaped(S32, ROWS)),
+        made("positions", "iota", 2, shaped(S32, ROWS, CLASSES)),
+        made("many", "broadcast", 3, shaped(S32, ROWS, CLASSES), reads(1)),
+        made("eq", "compare", 4, shaped(PRED, ROWS, CLASSES), reads(2, 3), field(63, "EQ")),
+        made("zero", "constant", 5, shaped(PRED)),
+        made("pad", "pad", 6, shaped(PRED, ROWS, wide), reads(4, by)),
+        made("table", "parameter", 7, shaped(F32, wide, WIDTH), field(9, 1)),
+        made("dot", "dot", 8, shaped(F32, ROWS, WIDTH), reads(6, 7)),
+    )
+    return one_hot_work(Module(field(1, entry + field(6, 1))))
+
+
+def test_a_padded_matrix_is_one_hot_still() -> None:
+    found = padded(by=5)
+    ((rows, classes),) = found.products.values()
+    assert classes == CLASSES
+    assert ROWS <= rows <= 1.05 * ROWS
+    assert f"[[{ROWS},{CLASSES}],[]]" in found.making
+    assert padded(by=1) == OneHot()
