@@ -29,7 +29,7 @@ def op(at: int, name: str, kernel: str, shapes: str, dtypes: str, kernel_at: int
     ]
 
 
-def found_in(*rows: str, count: int = 3, **device: object) -> dict[str, Finding]:
+def found_in(*rows: str, count: int = 3, framework: str = "pytorch", **device: object) -> dict[str, Finding]:
     """The findings of equal steps of 1000 µs, by code; the host launches and then waits for the device."""
     launched = max(int(row.split("  ")[1]) for row in rows if row.startswith("main")) + 20
     rows = (*rows, f"main  {launched}  {995 - launched}  cudaDeviceSynchronize  runtime  -  -  -")
@@ -40,7 +40,9 @@ def found_in(*rows: str, count: int = 3, **device: object) -> dict[str, Finding]
             track, begin, rest = row.split("  ", 2)
             lines.append(f"{track}  {1000 * number + int(begin)}  {rest}")
     trace = compute_trace(
-        "\n".join(lines), {"id": 0, "name": "NVIDIA H200", "numSms": 132, "computeMajor": 9, **device}
+        "\n".join(lines),
+        {"id": 0, "name": "NVIDIA H200", "numSms": 132, "computeMajor": 9, **device},
+        framework=framework,
     )
     return {each.code: each for each in apply_rules(case_of(trace))}
 
@@ -63,6 +65,19 @@ def test_the_promise_of_plain_products_is_for_either_fix() -> None:
     assert tf32["mid"] < found.speedup.mid < half["mid"]
     assert found.left_ns_per_step is not None
     assert found.left_ns_per_step.mid + found.saves_ns_per_step == pytest.approx(1_000_000, rel=0.01)
+
+
+def test_the_promise_is_for_tf32_where_that_is_the_default() -> None:
+    """Plain fp32 was asked for there, as by precision=HIGHEST in JAX."""
+    rows = op(10, "dot", PLAIN, "[[4096,2048],[2048,2048]]", FLOAT, 20, 900)
+    found = found_in(*rows, framework="tensorflow")["fp32-matmul"]
+    tf32 = found.evidence["tf32"]
+    assert (found.speedup.low, found.speedup.mid, found.speedup.high) == (
+        tf32["low"],
+        tf32["mid"],
+        tf32["high"],
+    )
+    assert "bfloat16" in found.detail
 
 
 def test_tf32_is_slower_on_hopper_where_no_operand_is_k_major() -> None:

@@ -80,7 +80,9 @@ class _Flow:
             return self._compared(one, operands)
         if one.opcode == "select":
             return operands[0] if all(each == _CONSTANT for each in operands[1:]) else _OTHER
-        if one.opcode == "pad":  # to a side that kernels of products like: some classes more that are never met
+        if (
+            one.opcode == "pad"
+        ):  # to a side that kernels of products like: some classes more that are never met
             return operands[0] if isinstance(operands[0], int) and operands[1:] == [_CONSTANT] else _OTHER
         if one.opcode == "dot" or _PRODUCT in one.target:
             self._multiply(read[:2], operands)
