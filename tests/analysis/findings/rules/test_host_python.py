@@ -8,7 +8,8 @@ import pytest
 
 from stepscope.analysis.findings.apply import apply_rules
 from stepscope.analysis.findings.finding import Finding
-from tests.builders.cases import case_of_text, steps
+from stepscope.names import short_name
+from tests.builders.cases import case_of_text, gemm, steps
 
 OWN = "job.py(12): features"
 LIBRARY = "/usr/lib/python3/site-packages/numpy/fft/_pocketfft.py(58): _raw_fft"
@@ -67,3 +68,21 @@ def test_other_calls_of_pytorch_are_no_conversions() -> None:
     ]
     assert found.speedup.mid == pytest.approx(1 / (1 - 0.8 * 0.8), rel=0.02)
     assert "np.stack" not in found.fix
+
+
+@pytest.mark.parametrize(
+    ("inner", "places"),
+    [
+        ("numpy/_core/shape_base.py(378): stack", [("sample", 33), ("stack", 378)]),
+        ("job.py(50): join", [("join", 50), ("sample", 33)]),
+    ],
+)
+def test_before_a_function_of_a_library_comes_who_calls_it(inner: str, places: list[tuple[str, int]]) -> None:
+    rows = [
+        "main  0  800  job.py(33): sample  python  -",
+        f"main  100  700  {inner}  python  -",
+        *gemm(900, 80),
+    ]
+    found = {each.code: each for each in apply_rules(case_of_text(steps(*rows, count=4)))}["host-python"]
+    assert [(place.function, place.line) for place in found.where] == places
+    assert short_name(inner) in found.detail

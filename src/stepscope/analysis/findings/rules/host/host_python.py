@@ -14,6 +14,7 @@ from stepscope.analysis.findings.rules.host.eager_execution import by_framework
 from stepscope.analysis.findings.staging import gaps_of, reads_bytes, send_less
 from stepscope.analysis.host.causes import host_codes
 from stepscope.analysis.host.functions import calls_of
+from stepscope.analysis.host.place import Place
 from stepscope.names import short_name
 from stepscope.native.host.lineage import USER
 from stepscope.registers.calibration.launches import SHORT_READ_NS
@@ -41,11 +42,21 @@ def find(case: Case) -> Finding | None:
     changed = (pl.col("cause") == "python") & ~pl.col("named_by").is_in(named)
     found = of_part(case, RULE, owned, lambda: _without_calls(case, changed, owned), WORTH_A_FINDING)
     if found is not None:
-        found.where = case.places(owned)
+        found.where = _with_caller(case, owned)
         if case.is_of_one_step(owned):
             _advise(case, found)
         found = without_doubt(case, found)
     return found
+
+
+def _with_caller(case: Case, owned: pl.DataFrame) -> list[Place]:
+    """Where the time passes; before a function of a library, the one of the user's own that calls it most: that is what can be changed."""
+    places = case.places(owned)
+    longest = case.top_names(owned, 1)[0]["name"]
+    mine = owned.filter(pl.col("name").cast(pl.String) == longest)
+    callers = mine.select("ns", named_by=_nearest_of_user(case).gather(mine["named_by"])).drop_nulls()
+    caller = [each for each in case.places(callers, 1) if each not in places[:1]]
+    return [*caller, *(each for each in places if each not in caller)]
 
 
 def _advise(case: Case, found: Finding) -> None:
