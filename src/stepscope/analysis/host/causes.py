@@ -26,6 +26,7 @@ from stepscope.analysis.host.eager_calls import (
 )
 from stepscope.analysis.host.tracks import by_track
 from stepscope.analysis.part_column import Part
+from stepscope.native import order
 from stepscope.native.host import lineage as native
 from stepscope.registers.calibration.launches import LEAST_RECORDED_WAIT_NS
 from stepscope.registers.policy.findings import MAJORITY
@@ -283,7 +284,8 @@ def _with_guards(trace: Trace, code: pl.Series) -> pl.Series:
     runs = filled(events["role"].is_in(["optimizer", "backward"])) | _layers(events)
     named = code == native.INPUT
     inside = ancestors(events, named).filter(runs) if runs.any() else _NO_EVENTS
-    outer = pl.concat([inside, _launching_most(trace, named)]).drop_nulls().unique()
+    launching = [_launching_most(trace, named), _launching_throughout(trace, named)]
+    outer = pl.concat([inside, *launching]).drop_nulls().unique()
     kinds = take(events["kind"], outer)
     mended = code.scatter(
         outer,
@@ -314,6 +316,34 @@ def _launching_most(trace: Trace, asked: pl.Series) -> pl.Series:
     most = by_name.filter(pl.col("ns") > MAJORITY * int(work["ns"].sum()))
     found: pl.Series = most["outer"].explode().cast(_NO_EVENTS.dtype)
     return found
+
+
+def _launching_throughout(trace: Trace, asked: pl.Series) -> pl.Series:
+    """Those of the events asked for that, together with others of their name, spend most of their time in ops that launch kernels.
+
+    The device waits for its launches then, and not for data. An op that copies may wait for that: a loader has such ops.
+    """
+    events = trace.events
+    launches = trace.links.filter(pl.col("why") == "launch")
+    if launches.is_empty() or not asked.any():
+        return _NO_EVENTS
+    kinds = take(events["kind"], launches["to"])
+    launched = _sum_below(events, launches["from"].filter(kinds == "kernel"))
+    copied = _sum_below(events, launches["from"].filter(kinds == "copy"))
+    is_op = (events["kind"] == "op") & (launched > 0) & (copied == 0)
+    outermost = is_op & ancestors(events, is_op).is_null()
+    in_ops = _sum_below(events, events["id"].filter(outermost), events["dur_ns"])
+    calls = events.select("id", "name", "dur_ns", in_ops=in_ops).filter(asked)
+    most = pl.col("in_ops").sum().over("name") > MAJORITY * pl.col("dur_ns").sum().over("name")
+    return calls.filter(most)["id"]
+
+
+def _sum_below(events: pl.DataFrame, counted: pl.Series, values: pl.Series | None = None) -> pl.Series:
+    """For each event, how many of those counted are inside it or it itself; of `values`, their sum."""
+    own = pl.repeat(0, len(events), dtype=pl.Int64, eager=True)
+    rows = counted.unique()
+    own = own.scatter(rows, 1 if values is None else take(values, rows))
+    return series("below", order.subtree_sums(parents_of(events), buffer(own)), pl.Int64)
 
 
 def _layers(events: pl.DataFrame) -> pl.Series:
