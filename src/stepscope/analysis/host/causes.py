@@ -2,8 +2,8 @@
 
 An event that explains everything below it comes first (an op inside the DataLoader is input, not dispatch); of
 several the outermost counts. Ops, runtime calls and what passes between them are `dispatch`, in whichever package. Where
-a thread goes on for long without either, the frames are `python`, and so is an op that runs for long without a
-launch (activity.py). An annotation alone is context: it says where, not what.
+a thread goes on for long without either, the frames are `python`, and so is an op, or a function with its ops, that
+computes for long without a launch (activity.py). An annotation alone is context: it says where, not what.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 import polars as pl
 
 from stepscope.analysis.host import names
-from stepscope.analysis.host.activity import FRAMES, computing_frames, computing_ops
+from stepscope.analysis.host.activity import FRAMES, computing_calls, computing_frames, computing_ops
 from stepscope.analysis.host.eager_calls import CALL as EAGER_CALL
 from stepscope.analysis.host.eager_calls import (
     TRACING,
@@ -177,9 +177,12 @@ def _by_activity(trace: Trace, causes: pl.DataFrame) -> pl.DataFrame:
         caller=pl.when(own).then("named_by").otherwise("detail"),
         computing=computing_frames(trace, code),
         op=computing_ops(trace, code),
+        call=computing_calls(trace, code),
     )
     by_frame = frame & pl.col("computing") & pl.col("frame").is_not_null()
-    by_op = pl.col("op").is_not_null() & pl.col("code").is_between(native.OP, native.FRAMEWORK) & ~by_frame
+    in_op = pl.col("code").is_between(native.OP, native.FRAMEWORK)
+    by_op = pl.col("op").is_not_null() & in_op & ~by_frame
+    by_frame |= pl.col("call") & (in_op | frame) & pl.col("frame").is_not_null() & ~by_op
     more = pl.when(pl.col("caller") != pl.col("frame")).then("caller").otherwise("id")
     python, dispatch = (pl.lit(name, dtype=Part) for name in ("python", "dispatch"))
     return seen.with_columns(
@@ -189,7 +192,7 @@ def _by_activity(trace: Trace, causes: pl.DataFrame) -> pl.DataFrame:
         leads_to_op=pl.col("leads_to_op") & ~by_frame,
         host_compute=by_op,
         own=own,
-    ).drop("frame", "caller", "computing", "op")  # fmt: skip
+    ).drop("frame", "caller", "computing", "op", "call")  # fmt: skip
 
 
 def _named_frames(trace: Trace) -> pl.Series:
