@@ -201,7 +201,7 @@ def test_a_function_that_runs_a_network_is_no_input(op: str, part: str) -> None:
         track     start  dur  name                  kind        launches
         main          0  100  ProfilerStep#1        annotation  -
         main          0   90  gen.py(9): next_token  python      -
-        main         10   70  {op}                  op          -
+        main         40   40  {op}                  op          -
         main         60   10  cudaLaunchKernel      runtime     gemm
         stream 7     90   10  gemm                  kernel      -
         """
@@ -226,6 +226,29 @@ def test_a_function_that_launches_most_work_of_a_compiled_job_is_no_input(others
         framework="jax",
     )
     causes = host_causes(trace)["cause"].filter(trace.events["name"].cast(str) == "PjitFunction(decode)")
+    assert causes.to_list() == [part]
+
+
+@pytest.mark.parametrize(
+    ("op", "kind", "part"),
+    [(60, "kernel", "dispatch"), (40, "kernel", "input"), (60, "copy", "input")],
+)
+def test_a_function_that_spends_most_of_its_time_launching_kernels_is_no_input(
+    op: int, kind: str, part: str
+) -> None:
+    trace = trace_of(
+        f"""
+        track     start  dur   name                       kind        launches
+        main          0  200   ProfilerStep#1             annotation  -
+        main          0  100   train.py(9): augment_one   python      -
+        main         10  {op}  aten::flip                 op          -
+        main         20   10   cudaLaunchKernel           runtime     flip
+        main        120   10   cudaLaunchKernel           runtime     gemm
+        stream 7     30    5   flip                       {kind}      -
+        stream 7    130   60   gemm                       kernel      -
+        """
+    )
+    causes = host_causes(trace)["cause"].filter(trace.events["name"].cast(str) == "aten::flip")
     assert causes.to_list() == [part]
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.builders.inline import check
+from stepscope.analysis.host.causes import host_causes
+from tests.builders.inline import check, trace_of
 
 
 @pytest.mark.parametrize(
@@ -149,3 +150,60 @@ def test_a_wait_of_no_time_is_none() -> None:
         """,
         "compute=70 dispatch=30 (aten::mm)",
     )
+
+
+@pytest.mark.parametrize(
+    ("op", "around", "part"),
+    [
+        ("aten::copy_", "mel.py(3): build_filters", "python"),
+        ("aten::select", "mel.py(3): build_filters", "dispatch"),
+        ("aten::add_", "Optimizer.step#Adam.step", "dispatch"),
+    ],
+)
+def test_short_ops_of_a_call_that_launches_nothing_compute_if_they_add_up(
+    op: str, around: str, part: str
+) -> None:
+    """Views compute nothing, and an optimizer that counts its steps dispatches."""
+    trace = trace_of(_filters(op, 110, around))
+    causes = host_causes(trace).filter(trace.events["name"].cast(str).is_in([op, "mel.py(9): fill"]))
+    assert set(causes["cause"]) == {part}
+
+
+@pytest.mark.parametrize(("length", "part"), [(90, "dispatch"), (100, "python")])
+def test_short_ops_compute_from_some_time_together(length: int, part: str) -> None:
+    trace = trace_of(_filters("aten::copy_", length, "mel.py(3): build_filters"))
+    causes = host_causes(trace)["cause"].filter(trace.events["name"].cast(str) == "aten::copy_")
+    assert set(causes) == {part}
+
+
+def test_short_ops_that_compute_belong_to_the_function_that_calls_them() -> None:
+    check(
+        _filters("aten::copy_", 110, "mel.py(3): build_filters"),
+        "compute=10 python=410 (mel.py(9): fill > aten::copy_) dispatch=10",
+    )
+
+
+def test_a_call_that_launches_among_its_short_ops_dispatches() -> None:
+    launching = (
+        "main        405    5  cudaLaunchKernel  runtime  fill\n        stream 7    408    1  fill  kernel  -"
+    )
+    trace = trace_of(_filters("aten::copy_", 110, "mel.py(3): build_filters", launching))
+    causes = host_causes(trace)["cause"].filter(trace.events["name"].cast(str) == "aten::copy_")
+    assert set(causes) == {"dispatch"}
+
+
+def _filters(op: str, length: int, around: str, more: str = "") -> str:
+    """A function that calls one op after the other, and then the launch of a product."""
+    kind = "annotation" if around.startswith("Optimizer") else "python"
+    return f"""
+        track     start  dur       name              kind        launches
+        main          0  430       ProfilerStep#1    annotation  -
+        main          0  410       {around}          {kind}      -
+        main          0  410       mel.py(9): fill   python      -
+        main          5  {length}  {op}              op          -
+        main        130  {length}  {op}              op          -
+        main        260  {length}  {op}              op          -
+        main        410   10       cudaLaunchKernel  runtime     gemm
+        stream 7    420   10       gemm              kernel      -
+        {more}
+        """

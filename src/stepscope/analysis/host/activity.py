@@ -2,7 +2,7 @@
 
 A thread that launches does so every few microseconds. Where it goes on for long without an op or a call of the runtime, the
 Python frames in between do not dispatch, in whichever package they are: they compute, and each accounts for its self time.
-An op that runs for as long without a launch inside computes on the host.
+An op that runs for as long without a launch inside computes on the host, and so does a call of a function whose short ops add up to that.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from stepscope.native.host import lineage as codes
 from stepscope.native.spans.nesting import self_times
 from stepscope.registers.calibration.launches import LONG_HOST_NS
 from stepscope.trace.columns import buffer, series
-from stepscope.trace.frames import kept_with_frame
+from stepscope.trace.frames import filled, kept_with_frame
 from stepscope.trace.lookup import is_named, parents_of
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
@@ -62,6 +62,30 @@ def computing_ops(trace: Trace, code: pl.Series) -> pl.Series:
     if not root.any():
         return nothing
     return pl.select(pl.when(root).then(events["id"]).otherwise(ancestors(events, root))).to_series()
+
+
+def computing_calls(trace: Trace, code: pl.Series) -> pl.Series:
+    """Whether each event is inside a call of the user's, or is one, that launches nothing and has ops which compute for long, taken together.
+
+    Views compute nothing, however many there are. An optimizer counts its steps on the host, and dispatches all the same.
+    """
+    events = trace.events
+    launches = _launches(trace)
+    nothing = pl.repeat(False, len(events), dtype=pl.Boolean, eager=True)
+    mine = (code == codes.USER) & (events["kind"] == "python") & (events["dur_ns"] >= LONG_HOST_NS)
+    if not launches.any() or not mine.any():
+        return nothing
+    up = parents_of(events)
+    computes = (code == codes.OP) & (events["kind"] == "op") & ~is_named(events, NO_COMPUTATION)
+    own = pl.select(pl.when(computes).then(self_time(events)).otherwise(0)).to_series()
+    computed = series("computed", order.subtree_sums(up, buffer(own)), pl.Int64)
+    updates = filled(events["role"] == "optimizer")
+    apart = (launches | updates).cast(pl.Int64)
+    below = series("below", order.subtree_sums(up, buffer(apart)), pl.Int64)
+    root = mine & (below == 0) & (computed >= LONG_HOST_NS)
+    if updates.any():
+        root &= ancestors(events, updates).is_null()
+    return root | ancestors(events, root).is_not_null() if root.any() else nothing
 
 
 @kept_with_frame

@@ -2,8 +2,8 @@
 
 An event that explains everything below it comes first (an op inside the DataLoader is input, not dispatch); of
 several the outermost counts. Ops, runtime calls and what passes between them are `dispatch`, in whichever package. Where
-a thread goes on for long without either, the frames are `python`, and so is an op that runs for long without a
-launch (activity.py). An annotation alone is context: it says where, not what.
+a thread goes on for long without either, the frames are `python`, and so is an op, or a function with its ops, that
+computes for long without a launch (activity.py). An annotation alone is context: it says where, not what.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 import polars as pl
 
 from stepscope.analysis.host import names
-from stepscope.analysis.host.activity import FRAMES, computing_frames, computing_ops
+from stepscope.analysis.host.activity import FRAMES, computing_calls, computing_frames, computing_ops
 from stepscope.analysis.host.eager_calls import CALL as EAGER_CALL
 from stepscope.analysis.host.eager_calls import (
     TRACING,
@@ -26,6 +26,7 @@ from stepscope.analysis.host.eager_calls import (
 )
 from stepscope.analysis.host.tracks import by_track
 from stepscope.analysis.part_column import Part
+from stepscope.native import order
 from stepscope.native.host import lineage as native
 from stepscope.registers.calibration.launches import LEAST_RECORDED_WAIT_NS
 from stepscope.registers.policy.findings import MAJORITY
@@ -176,9 +177,12 @@ def _by_activity(trace: Trace, causes: pl.DataFrame) -> pl.DataFrame:
         caller=pl.when(own).then("named_by").otherwise("detail"),
         computing=computing_frames(trace, code),
         op=computing_ops(trace, code),
+        call=computing_calls(trace, code),
     )
     by_frame = frame & pl.col("computing") & pl.col("frame").is_not_null()
-    by_op = pl.col("op").is_not_null() & pl.col("code").is_between(native.OP, native.FRAMEWORK) & ~by_frame
+    in_op = pl.col("code").is_between(native.OP, native.FRAMEWORK)
+    by_op = pl.col("op").is_not_null() & in_op & ~by_frame
+    by_frame |= pl.col("call") & (in_op | frame) & pl.col("frame").is_not_null() & ~by_op
     more = pl.when(pl.col("caller") != pl.col("frame")).then("caller").otherwise("id")
     python, dispatch = (pl.lit(name, dtype=Part) for name in ("python", "dispatch"))
     return seen.with_columns(
@@ -188,7 +192,7 @@ def _by_activity(trace: Trace, causes: pl.DataFrame) -> pl.DataFrame:
         leads_to_op=pl.col("leads_to_op") & ~by_frame,
         host_compute=by_op,
         own=own,
-    ).drop("frame", "caller", "computing", "op")  # fmt: skip
+    ).drop("frame", "caller", "computing", "op", "call")  # fmt: skip
 
 
 def _named_frames(trace: Trace) -> pl.Series:
@@ -283,7 +287,8 @@ def _with_guards(trace: Trace, code: pl.Series) -> pl.Series:
     runs = filled(events["role"].is_in(["optimizer", "backward"])) | _layers(events)
     named = code == native.INPUT
     inside = ancestors(events, named).filter(runs) if runs.any() else _NO_EVENTS
-    outer = pl.concat([inside, _launching_most(trace, named)]).drop_nulls().unique()
+    launching = [_launching_most(trace, named), _launching_throughout(trace, named)]
+    outer = pl.concat([inside, *launching]).drop_nulls().unique()
     kinds = take(events["kind"], outer)
     mended = code.scatter(
         outer,
@@ -314,6 +319,34 @@ def _launching_most(trace: Trace, asked: pl.Series) -> pl.Series:
     most = by_name.filter(pl.col("ns") > MAJORITY * int(work["ns"].sum()))
     found: pl.Series = most["outer"].explode().cast(_NO_EVENTS.dtype)
     return found
+
+
+def _launching_throughout(trace: Trace, asked: pl.Series) -> pl.Series:
+    """Those of the events asked for that, together with others of their name, spend most of their time in ops that launch kernels.
+
+    The device waits for its launches then, and not for data. An op that copies may wait for that: a loader has such ops.
+    """
+    events = trace.events
+    launches = trace.links.filter(pl.col("why") == "launch")
+    if launches.is_empty() or not asked.any():
+        return _NO_EVENTS
+    kinds = take(events["kind"], launches["to"])
+    launched = _sum_below(events, launches["from"].filter(kinds == "kernel"))
+    copied = _sum_below(events, launches["from"].filter(kinds == "copy"))
+    is_op = (events["kind"] == "op") & (launched > 0) & (copied == 0)
+    outermost = is_op & ancestors(events, is_op).is_null()
+    in_ops = _sum_below(events, events["id"].filter(outermost), events["dur_ns"])
+    calls = events.select("id", "name", "dur_ns", in_ops=in_ops).filter(asked)
+    most = pl.col("in_ops").sum().over("name") > MAJORITY * pl.col("dur_ns").sum().over("name")
+    return calls.filter(most)["id"]
+
+
+def _sum_below(events: pl.DataFrame, counted: pl.Series, values: pl.Series | None = None) -> pl.Series:
+    """For each event, how many of those counted are inside it or it itself; of `values`, their sum."""
+    own = pl.repeat(0, len(events), dtype=pl.Int64, eager=True)
+    rows = counted.unique()
+    own = own.scatter(rows, 1 if values is None else take(values, rows))
+    return series("below", order.subtree_sums(parents_of(events), buffer(own)), pl.Int64)
 
 
 def _layers(events: pl.DataFrame) -> pl.Series:
