@@ -376,8 +376,9 @@ class Case:
         return REPLAY_ERROR_UNKNOWN_STEP if self.basis.source == RECORDED else REPLAY_ERROR
 
     def work_ns(self, plan: Plan) -> float:
-        """What the busiest stream of the device has to do in a step of the plan."""
-        by_stream = plan.items.group_by("stream").agg(pl.col("device_ns").sum())["device_ns"]
+        """What the busiest stream of the device has to do in a step of the plan; work that begins before the end of other work overlaps with it."""
+        busy = pl.when(pl.col("device_ns") > 0).then(pl.col("device_ns") + pl.min_horizontal("gap_ns", 0))
+        by_stream = plan.items.group_by("stream").agg(device_ns=busy.sum())["device_ns"]
         return take_largest(by_stream) / max(1, len(self.lengths))
 
     @cached_property

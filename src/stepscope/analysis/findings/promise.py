@@ -100,10 +100,12 @@ def timed(
     title: str = "",
     follow: Sequence[str] = FOLLOWING,
     accounted: Interval | None = None,
+    spread: Spread | None = None,
 ) -> Finding:
     """A finding that saves what the change saves; it owns its slices from now on.
 
     `accounted`: what is left where only the account can say it, if the rule knows better than `left_by_account`.
+    `spread`: where it is another than that of the code.
     """
     mine = case.per_step(owned)
     shown = {"names": case.top_names(owned), **(evidence or {})}
@@ -121,7 +123,7 @@ def timed(
         shown["follows"] = case.by_part(also)
         detail += f" Another {duration(more)}, mostly {_time_of(next(iter(shown['follows'])))}, would disappear as well."
     work = case.work_ns(change.largest) / case.basis_ns
-    return saving(case, rule, mine + more, left, detail, shown, title, work)
+    return saving(case, rule, mine + more, left, detail, shown, title, work, spread)
 
 
 def _time_of(part: str) -> str:

@@ -100,6 +100,8 @@ OF_FEW_LAUNCHES = Spread(UNFORESEEN_ABOVE_OF_FEW_LAUNCHES, UNFORESEEN_BELOW_OF_F
 OF_LOOPS = Spread(UNFORESEEN_ABOVE_OF_LOOPS, UNFORESEEN_BELOW_OF_LOOPS)
 # What computation can hide at least and at most: nothing is pulled in, nothing is unforeseen.
 OF_BOUNDS = Spread(0.0, 0.0, 1.0, 1.0, always=True)
+# A loop that ends by a value, or after a number of turns: which of them it becomes is up to the program, so that the low end stays.
+OF_TURNS = Spread(UNFORESEEN_ABOVE_OF_RUNTIME, UNFORESEEN_BELOW_OF_RUNTIME, worst=OF_BOUNDS.worst)
 # From half of the launches to one graph: which of them people choose is not in doubt but up to them, so that the low end stays.
 OF_LAUNCHES = Spread(
     UNFORESEEN_ABOVE_OF_LAUNCHES, UNFORESEEN_BELOW_OF_LOOPS, BEST_TOGETHER_OF_LAUNCHES, OF_BOUNDS.worst

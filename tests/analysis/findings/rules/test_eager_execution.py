@@ -1,7 +1,9 @@
-"""A TensorFlow step on the CPU that runs op by op, and one that traces its function anew."""
+"""A TensorFlow step on the CPU that runs op by op, and one that traces its function anew; steps of JAX that call programs one by one."""
 
 from __future__ import annotations
 
+from stepscope.analysis.findings.finding import Finding
+from tests.builders.cases import findings_of, step
 from tests.builders.jobs.tensorflow_steps import call, found_in, function, tracing
 
 _OPS = ("Mul", "Sub", "Cast", "Shape", "Sqrt")
@@ -34,3 +36,59 @@ def test_the_first_call_of_a_function_goes_with_its_tracing() -> None:
     assert found["retracing"].share == 0.9
     assert found["retracing"].speedup.mid == 10
     assert found["retracing"].speedup.low > 4
+
+
+def _call(at: int, program: str, kernels: int, every: int) -> list[str]:
+    """A call of a program of JAX that takes the host so long, and its kernels of 1 µs at its end."""
+    first = at + every - 2 * kernels - 1
+    rows = [
+        f"main  {at}  {every - 1}  PjitFunction({program})  span  -",
+        f"over gpu  {first}  {2 * kernels - 1}  jit_{program}  module  -",
+    ]
+    for k in range(kernels):
+        rows += [
+            f"main  {first + 2 * k - 1}  1  cuLaunchKernelEx  runtime  fusion_{k}",
+            f"stream 7  {first + 2 * k}  1  fusion_{k}  kernel  -",
+        ]
+    return rows
+
+
+def _found(*bodies: list[str]) -> Finding:
+    lines = [row for number, rows in enumerate(bodies) for row in step(number, 1000 * number, *rows)]
+    found = {each.code: each for each in findings_of(lines, framework="jax")}
+    return found["eager-execution"]
+
+
+def _loop(turns: int, read: bool = False, body: int = 5) -> list[str]:
+    every = 990 // 30
+    rows = [row for k in range(turns) for row in _call(every * k, "solve", body, every)]
+    if read:
+        rows += [f"stream 8  {every * (k + 1) - 1}  1  MemcpyD2H  copy  -" for k in range(turns)]
+    return rows
+
+
+def test_a_compiled_function_keeps_its_kernels() -> None:
+    """Ops become part of other kernels; as many kernels of one function are fused already."""
+    names = ("add", "multiply", "subtract", "sqrt", "where")
+    ops = [row for k in range(30) for row in _call(33 * k, names[k % 5], 1, 33)]
+    function = [row for k in range(24) for row in _call(33 * k, names[k % 5], 1, 33)]
+    function += _call(33 * 24, "update", 80, 190)
+    alone, beside = _found(*[ops] * 3), _found(*[function] * 3)
+    assert alone.title == beside.title == "The step runs op by op instead of compiled"
+    # The function has 80 kernels, 1 µs apart.
+    assert beside.left_ns_per_step is not None and alone.left_ns_per_step is not None
+    assert 80_000 < beside.left_ns_per_step.mid < 250_000
+    assert alone.left_ns_per_step.mid < 60_000
+
+
+def test_a_loop_that_a_value_ends_costs_more_per_turn() -> None:
+    counted, read = _found(*[_loop(30)] * 3), _found(*[_loop(30, read=True)] * 3)
+    ended = _found(_loop(28, read=True), _loop(29, read=True), _loop(30, read=True))
+    for each in (counted, read, ended):
+        assert each.title == "A Python loop calls compiled programs one by one"
+    assert "calls solve 30 times." in counted.detail and "while_loop" not in counted.fix
+    assert "reads a result" in ended.detail and "while_loop" in ended.fix
+    assert ended.speedup.mid < 0.7 * counted.speedup.mid
+    # Where the recording leaves it open, the promise covers both.
+    assert read.speedup.low < ended.speedup.mid < read.speedup.high
+    assert read.speedup.high > 0.9 * counted.speedup.low

@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import polars as pl
 
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.finding import Finding, Interval
+from stepscope.analysis.findings.program_runs import ProgramRuns, program_runs
 from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host.launch_bound import captured, count_calls, is_eager, slow_launches
+from stepscope.analysis.findings.spread import OF_TURNS
 from stepscope.analysis.host.causes import host_codes
 from stepscope.analysis.host.eager_calls import CALL, FUNCTION_CALL
 from stepscope.analysis.kernels.calls import MATRIX_OPS
+from stepscope.analysis.replay.plan import Plan
 from stepscope.native.host.lineage import FRAMEWORK
 from stepscope.registers.calibration.kernels import (
     FUSED_ELEMENTWISE_LEAST,
     FUSED_ELEMENTWISE_MOST,
+)
+from stepscope.registers.calibration.launches import (
+    FUSED_GAP_BEST_NS,
+    FUSED_GAP_WORST_NS,
+    PROGRAM_GAP_BEST_NS,
+    PROGRAM_GAP_WORST_NS,
+    WHILE_TURN_BEST_NS,
+    WHILE_TURN_WORST_NS,
 )
 from stepscope.registers.policy.findings import (
     ACCOUNT_SAVES,
@@ -28,6 +40,8 @@ from stepscope.registers.policy.findings import (
 
 _LOOP_TITLE = "A Python loop calls compiled programs one by one"
 _LOOP_FIX = "Put the loop itself under jax.jit: jax.lax.scan or jax.lax.fori_loop instead of Python, with what changes from call to call as its carry."
+_UNTIL_FIX = " If a value decides when it ends, jax.lax.while_loop tests it on the device."
+_GLUE = ["python", "compile", "sync"]
 _EXECUTOR = r"^Executor"  # of functions that are compiled already
 
 
@@ -40,27 +54,39 @@ def find(case: Case) -> Finding | None:
         return None
     owned = pl.concat([launches.owned, by_framework(case)])
     left = _left_by_account(case, owned)
-    calls = count_calls(case)
-    looped = len(calls) < EAGER_DISTINCT_CALLS and _are_compiled(case, calls)
+    calls, runs = count_calls(case), program_runs(case)
+    looped = _is_loop(case, calls, runs)
     evidence = launches.evidence | {"calls_per_step": round(sum(calls.values()))}
     found = timed(
         case,
         RULE,
         owned,
-        _compiled_step(case, is_fused=not looped),
-        launches.detail + (_describe_loop(calls) if looped else ""),
+        _compiled_step(case, is_fused=not looped) if runs is None else _joined_programs(case, runs),
+        launches.detail + (_describe_loop(calls, runs) if looped else ""),
         evidence,
         accounted=left,
         title=_LOOP_TITLE if looped else "",
+        spread=OF_TURNS if runs is not None and _may_end_by_value(runs) else None,
     )
     if looped:
-        found.fix = _LOOP_FIX
+        found.fix = _LOOP_FIX + (_UNTIL_FIX if runs is not None and runs.is_read_each_turn else "")
     return found
 
 
-def _describe_loop(calls: Mapping[str, float]) -> str:
-    name = max(calls, key=lambda each: calls[each])
-    return f" A step calls {name} {calls[name]:,.0f} times."
+def _is_loop(case: Case, calls: Mapping[str, float], runs: ProgramRuns | None) -> bool:
+    """Whether Python calls compiled programs again and again, instead of single ops."""
+    if runs is not None:
+        return runs.loop is not None
+    return len(calls) < EAGER_DISTINCT_CALLS and _are_compiled(case, calls)
+
+
+def _describe_loop(calls: Mapping[str, float], runs: ProgramRuns | None) -> str:
+    if runs is None:
+        name = max(calls, key=lambda each: calls[each])
+        return f" A step calls {name} {calls[name]:,.0f} times."
+    turns = int(runs.turns.sum()) / runs.steps
+    read = ", and the host reads a result after nearly every call" if runs.is_read_each_turn else ""
+    return f" A step calls {runs.name_of_loop()} {turns:,.0f} times{read}."
 
 
 def _are_compiled(case: Case, calls: Mapping[str, float]) -> bool:
@@ -104,7 +130,7 @@ def _compiled_step(case: Case, *, is_fused: bool) -> Change:
     simple = pl.col("event").is_in(
         case.kernels.filter(~pl.col("eligible").fill_null(False))["event"].implode()
     )
-    glue = pl.col("cause").is_in(["python", "compile", "sync"])
+    glue = pl.col("cause").is_in(_GLUE)
     launched = captured(case)
     return Change(
         launched.smallest.with_host(glue)
@@ -114,13 +140,72 @@ def _compiled_step(case: Case, *, is_fused: bool) -> Change:
     )
 
 
+def _joined_programs(case: Case, runs: ProgramRuns) -> Change:
+    """The same where the programs are known: functions that are compiled already stay as they are, and the ops between them are fused."""
+    launched = captured(case)
+    turn_least, turn_most = _turn_ns(runs)
+    smallest = _join_runs(
+        case,
+        runs,
+        launched.smallest,
+        FUSED_ELEMENTWISE_MOST,
+        gaps=(PROGRAM_GAP_WORST_NS, FUSED_GAP_WORST_NS),
+        turn_ns=turn_most,
+    )
+    largest = _join_runs(
+        case,
+        runs,
+        launched.largest,
+        FUSED_ELEMENTWISE_LEAST,
+        gaps=(PROGRAM_GAP_BEST_NS, FUSED_GAP_BEST_NS),
+        turn_ns=turn_least,
+    )
+    return Change(smallest, largest)
+
+
+def _may_end_by_value(runs: ProgramRuns) -> bool:
+    """Whether the recording leaves open if a value decides when the loop ends, or is only read, as for a log."""
+    return runs.loop is not None and runs.is_read_each_turn and not runs.ends_by_value
+
+
+def _turn_ns(runs: ProgramRuns) -> tuple[int, int]:
+    """What a turn of the loop takes beside its body: little, unless a value on the device decides whether it is the last."""
+    if runs.loop is None or not runs.is_read_each_turn:
+        return 0, 0
+    return (WHILE_TURN_BEST_NS if runs.ends_by_value else 0), WHILE_TURN_WORST_NS
+
+
+def _join_runs(
+    case: Case, runs: ProgramRuns, launched: Plan, fused: float, *, gaps: tuple[int, int], turn_ns: int
+) -> Plan:
+    """`gaps`: the longest inside of a compiled function, since the profiler makes them longer, and that before a fused kernel."""
+    longest, between = gaps
+    products = case.kernels.filter(pl.col("eligible").fill_null(False))["event"].implode()
+    known = runs.work.select(
+        "event",
+        "is_compiled",
+        inside=pl.col("gap_ns").clip(upper_bound=longest),
+        turn=pl.when(pl.col("first") & (pl.col("program") == pl.lit(runs.loop, pl.String)))
+        .then(turn_ns)
+        .otherwise(0),
+    )
+    items = launched.items.join(known, on="event", how="left", maintain_order="left")
+    kept = pl.col("is_compiled").fill_null(False)
+    is_op = ~pl.col("is_compiled").fill_null(True) & ~pl.col("event").is_in(products).fill_null(False)
+    gap = pl.when(kept).then(pl.col("inside") + pl.col("turn")).otherwise(between)
+    left = pl.when(is_op).then(fused).otherwise(1.0)
+    plan = replace(launched, items=items.with_columns(gap_ns=gap.cast(pl.Int64)))
+    plan = plan.with_host(pl.col("cause").is_in(_GLUE)).with_device(pl.lit(True), left).without_waits()
+    return replace(plan, items=plan.items.drop("is_compiled", "inside", "turn"))
+
+
 RULE: Rule[Case] = Rule(
     code="eager-execution",
     title="The step runs op by op instead of compiled",
     turn=140,
     page="ops",
     owns="`dispatch`, and the framework's own `python`, if JAX or TensorFlow runs a step as 20 or more programs or ops: five different ones, or one program of JAX as often",
-    change="as `launch-bound`, and kernels other than products are fused (25 to 35 % remain; of a loop over compiled programs only at best). For TensorFlow on a CPU, all dispatch of single ops goes, at worst 85 % of it",
+    change="as `launch-bound`, and kernels other than products are fused (25 to 35 % remain). Where a profile of JAX names the programs of its kernels, those of compiled functions stay as they are, and only single ops are fused; if the host reads a result after each call of a loop over one function, a turn takes 10 to 20 µs more, at best nothing where steps have equal numbers of turns. For TensorFlow on a CPU, all dispatch of single ops goes, at worst 85 % of it",
     fix={
         "tensorflow": "Wrap the whole training step in @tf.function (jit_compile=True also fuses its ops).",
         ANY: "Put the whole training step, gradients and update included, under one jax.jit.",

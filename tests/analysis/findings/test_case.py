@@ -1,0 +1,23 @@
+"""What a case says of the work that is left for a device."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import polars as pl
+
+from tests.builders.cases import case_of_text, gemm, steps
+
+
+def test_work_that_overlaps_counts_once() -> None:
+    case = case_of_text(steps(*gemm(0, 300), *gemm(400, 300)))
+    assert case.work_ns(case.plan) == 600_000
+    for gap, work in ((-50_000, 500_000), (50_000, 600_000)):  # before each of the two
+        items = case.plan.items.with_columns(gap_ns=pl.lit(gap, pl.Int64))
+        assert case.work_ns(replace(case.plan, items=items)) == work
+
+
+def test_work_that_a_change_took_away_overlaps_with_nothing() -> None:
+    case = case_of_text(steps(*gemm(0, 300), *gemm(400, 300)))
+    items = case.plan.items.with_columns(gap_ns=pl.lit(-50_000, pl.Int64), device_ns=pl.lit(0, pl.Int64))
+    assert case.work_ns(replace(case.plan, items=items)) == 0
