@@ -186,6 +186,11 @@ def _import_analysis() -> None:
 
     built_in_rules()
     import rich.console  # noqa: F401
+    from msgspec.json import Decoder
+
+    from stepscope.reports.report import Report
+
+    Decoder(Report)  # its types are looked up once, and kept with them
 
 
 def _by_processes(talk: Talk, path: list[str], **wanted: Any) -> Report | None:

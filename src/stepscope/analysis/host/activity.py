@@ -20,6 +20,7 @@ from stepscope.native.spans.nesting import self_times
 from stepscope.registers.calibration.launches import LONG_HOST_NS
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.frames import filled, kept_with_frame
+from stepscope.trace.kept import kept_with_trace
 from stepscope.trace.lookup import is_named, parents_of
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
@@ -96,6 +97,7 @@ def self_time(events: pl.DataFrame) -> pl.Series:
     return series("self_ns", own, pl.Int64)
 
 
+@kept_with_trace
 def _launches(trace: Trace) -> pl.Series:
     """Calls that gave work to a device, also where the work itself was not recorded."""
     events = trace.events
