@@ -92,3 +92,8 @@ def test_a_loop_that_a_value_ends_costs_more_per_turn() -> None:
     # Where the recording leaves it open, the promise covers both.
     assert read.speedup.low < ended.speedup.mid < read.speedup.high
     assert read.speedup.high > 0.9 * counted.speedup.low
+
+
+def test_a_call_that_is_recorded_twice_is_one() -> None:
+    rows = [*_loop(30), *(f"main  {33 * k + 1}  20  PjitFunction(solve)  span  -" for k in range(30))]
+    assert _found(*[rows] * 3).evidence["calls_per_step"] == 30

@@ -13,7 +13,13 @@ from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.program_runs import ProgramRuns, program_runs
 from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import ANY, Rule
-from stepscope.analysis.findings.rules.host.launch_bound import captured, count_calls, is_eager, slow_launches
+from stepscope.analysis.findings.rules.host.launch_bound import (
+    captured,
+    count_calls,
+    count_outer_calls,
+    is_eager,
+    slow_launches,
+)
 from stepscope.analysis.findings.spread import OF_TURNS
 from stepscope.analysis.host.causes import host_codes
 from stepscope.analysis.host.eager_calls import CALL, FUNCTION_CALL
@@ -56,7 +62,7 @@ def find(case: Case) -> Finding | None:
     left = _left_by_account(case, owned)
     calls, runs = count_calls(case), program_runs(case)
     looped = _is_loop(case, calls, runs)
-    evidence = launches.evidence | {"calls_per_step": round(sum(calls.values()))}
+    evidence = launches.evidence | {"calls_per_step": round(count_outer_calls(case))}
     found = timed(
         case,
         RULE,

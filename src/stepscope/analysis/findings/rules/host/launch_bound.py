@@ -47,6 +47,7 @@ from stepscope.registers.policy.findings import (
 from stepscope.registers.policy.ranking import LAUNCHES_BESIDE_CAUSE
 from stepscope.trace.frames import take_median
 from stepscope.trace.lookup import is_named
+from stepscope.trace.scopes import ancestors
 from stepscope.units import duration
 
 
@@ -219,6 +220,14 @@ def count_calls(case: Case) -> dict[str, float]:
     events = case.trace.events
     counts = events["name"].filter(is_named(events, _CALLS) & events["step"].is_not_null()).value_counts()
     return {str(name): count / max(1, len(case.lengths)) for name, count in counts.iter_rows()}
+
+
+def count_outer_calls(case: Case) -> float:
+    """How often a step calls a program or an op at all: both frameworks record some calls twice, one event around the other."""
+    events = case.trace.events
+    calls = is_named(events, _CALLS)
+    outer = calls & ancestors(events, calls).is_null() & events["step"].is_not_null()
+    return int(outer.sum()) / max(1, len(case.lengths))
 
 
 def loops_over_calls(calls: Mapping[str, float]) -> bool:
