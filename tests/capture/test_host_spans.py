@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+import subprocess
 import sys
-import threading
-import time
+from pathlib import Path
 
-from stepscope.capture.process.host_spans import Sampler, _codes
+import pytest
+
+from stepscope.capture.process.host_spans import _codes
+from stepscope.capture.process.stacks import read_stack
 
 
 def test_a_stack_from_the_outermost_function_inwards() -> None:
@@ -35,22 +39,42 @@ def test_stepscope_itself_is_not_seen() -> None:
 
 
 def test_threads_that_end_while_they_are_sampled() -> None:
-    """Deep stacks, generators and short threads, with as many switches between threads as there can be."""
-    before = sys.getswitchinterval()
-    sampler = Sampler()
-    sys.setswitchinterval(1e-6)
-    sampler.start()
+    """In a process of its own: what goes wrong here ends a process."""
+    job = Path(__file__).parent / "jobs" / "short_threads.py"
+    done = subprocess.run([sys.executable, str(job)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("collects", [True, False])
+def test_whether_garbage_is_collected_stays_as_it_was(collects: bool) -> None:
+    before = gc.isenabled()
+    (gc.enable if collects else gc.disable)()
     try:
-        until = time.monotonic() + 0.5
-        while time.monotonic() < until:
-            thread = threading.Thread(target=_work, args=(20,))
-            thread.start()
-            thread.join()
+        assert _codes(sys._getframe())
+        assert gc.isenabled() == collects
     finally:
-        sys.setswitchinterval(before)
-        sampler.stop()
-    assert any(span.name.endswith(": _work") for span in sampler.spans)
+        (gc.enable if before else gc.disable)()
 
 
-def _work(left: int) -> int:
-    return _work(left - 1) if left else sum(i * i for i in range(3_000))
+@pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="only 3.11 collects while it makes frames")
+def test_no_finalizer_runs_while_a_stack_is_read() -> None:
+    """A collection would let the thread that is looked at go on."""
+    begun: list[str] = []
+    thresholds = gc.get_threshold()
+    note = lambda phase, info: begun.append(phase)  # noqa: E731
+
+    def deep(left: int) -> int:
+        if left:
+            return deep(left - 1)
+        gc.collect()
+        begun.clear()
+        return len(read_stack(sys._getframe(), 64))
+
+    gc.set_threshold(20)
+    gc.callbacks.append(note)
+    try:
+        assert deep(100) == 64
+        assert not begun
+    finally:
+        gc.callbacks.remove(note)
+        gc.set_threshold(*thresholds)
