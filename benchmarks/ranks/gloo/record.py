@@ -16,6 +16,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from queue import Empty, SimpleQueue
 
 from benchmarks.ranks.gloo.ways import WAYS, WORLD, Way
 
@@ -31,10 +32,11 @@ def main() -> int:
     parser.add_argument("out", type=Path)
     add_options(parser)
     options = parser.parse_args()
-    ways = ways_of(options)
+    longest_first = SimpleQueue[Way]()
+    for way in sorted(ways_of(options), key=lambda way: -way.times):
+        longest_first.put(way)
     with ThreadPoolExecutor(options.at_once) as pool:
-        lanes = range(options.at_once)
-        list(pool.map(lambda lane: _record_lane(ways[lane :: options.at_once], lane, options), lanes))
+        list(pool.map(lambda lane: _record_lane(longest_first, lane, options), range(options.at_once)))
     return 0
 
 
@@ -89,9 +91,13 @@ def _cores(at_once: int) -> list[int]:
     return found[:: max(1, len(found) // (at_once * WORLD))] if len(found) > WORLD else []
 
 
-def _record_lane(ways: list[Way], lane: int, options: argparse.Namespace) -> None:
+def _record_lane(waiting: SimpleQueue[Way], lane: int, options: argparse.Namespace) -> None:
     """Jobs one after another on the cores of this lane. One that fails must not cost the others."""
-    for way in ways:
+    while not waiting.empty():
+        try:
+            way = waiting.get_nowait()
+        except Empty:  # another lane took the last one
+            return
         try:
             record(options.out, way, options, lane)
             print(f"recorded {way.name}", flush=True)

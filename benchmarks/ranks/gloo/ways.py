@@ -32,8 +32,8 @@ WAYS = (
     Way("python", 1, ("always",), _OWN_CODE),
     Way("collection", 3, ("sometimes",), _OWN_CODE),
     Way(
-        "hog", 2, ("always", "sometimes"), ("host_compute",), WORLD + 1, times=4
-    ),  # a core is shared by whim: means of 8 steps differ by a third
+        "hog", 2, ("always", "sometimes"), ("host_compute",), WORLD + 1, times=6
+    ),  # a core is shared by whim: means of 8 steps differ by a third, and drift over some ten seconds
     Way("batch", 1, ("always",), ("work",)),
     Way("checkpoint", 0, ("sometimes",), ("io", *_OWN_CODE)),
     Way("jitter", 3, ("sometimes",), _OWN_CODE),
