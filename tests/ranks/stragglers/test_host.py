@@ -78,6 +78,15 @@ def test_more_to_compute_on_a_host() -> None:
     assert found.work_ratio == 1.75
 
 
+def test_steps_in_which_another_rank_is_disturbed_do_not_make_it_cheaper() -> None:
+    """Late by 300 in ten steps; in two another rank is later, so that nobody waits for it."""
+    mine = {(1, step): 300 for step in range(STEP_COUNT) if step not in (4, 7)}
+    more = {(1, step): 300 for step in range(STEP_COUNT)}
+    found = judged(mine | {(2, step): 400 for step in (4, 7)}, compute=more)
+    assert found is not None and (found.rank, found.kind, found.cause) == (1, "always", "work")
+    assert found.late_ns_per_step == 300
+
+
 def test_the_same_ops_but_slower() -> None:
     late = {(1, step): 300 for step in range(STEP_COUNT)}
     found = judged(late, compute=late, has_more=False)

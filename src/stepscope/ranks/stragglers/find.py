@@ -138,17 +138,23 @@ def _several(found: LateSteps, behind: Behind, last: At, kind: str, lost: float)
     return _told(found, behind, ranks[0], ranks, kind, round(lost), last)
 
 
-def _reasons(found: LateSteps, behind: Behind, late_at: At, saved: int) -> tuple[dict[str, int], At, int]:
+def _reasons(
+    found: LateSteps, behind: Behind, late_at: At, saved: int, is_usual: bool
+) -> tuple[dict[str, int], At, int]:
     """What took longer, in which steps, and no more saved than that; all that shows, where what was done explains nothing.
 
-    Waits alone may promise too much: ranks that wait do then what they would have had to do anyway.
+    Waits alone may promise too much: ranks that wait do then what they would have had to do anyway. `is_usual`: what is saved
+    is meant as if all steps were like these.
     """
     parts = behind.did_longer(late_at)
     if _sum(parts) * found.steps < found.worth_ns:
         parts, late_at = _longer(found, behind, late_at)
         if not behind.is_of_hosts or _sum(parts) * found.steps < found.worth_ns:
             return parts, late_at, saved
-    most = _sum(parts) * len({step for step, _ in late_at})
+    steps = {step for step, _ in late_at}
+    most: float = _sum(parts) * len(steps)
+    if is_usual:
+        most *= found.total_ns / max(1, sum(found.lengths[step] for step in steps))
     return parts, late_at, min(saved, round(max(most, found.worth_ns)))
 
 
@@ -184,7 +190,7 @@ def _told(
     late_at = at or {(step, rank) for rank in ranks for step in found.late_in(rank)}
     # Who is late by little each time is so in the steps in which it was the last.
     late_at = late_at or {(step, rank) for step, rank in found.last.items() if rank in ranks}
-    parts, made_at, saved = _reasons(found, behind, late_at, saved)
+    parts, made_at, saved = _reasons(found, behind, late_at, saved, kind == ALWAYS)
     return Straggler(
         rank=worst,
         ranks=tuple(sorted(ranks)),
