@@ -73,7 +73,7 @@ def _kineto(options: argparse.Namespace) -> Measured:
 def _xplane(options: argparse.Namespace) -> Measured:
     if options.only == "kineto":
         return []
-    sources = xplane_sources()
+    sources = xplane_sources(WORK / "inputs")
     if not sources:
         raise SystemExit("No XPlane file to repeat: set STEPSCOPE_CORPUS to a folder with real profiles.")
     files = [repeated(source, "repeat_xplane", options.xplane_size, WORK / "inputs") for source in sources]

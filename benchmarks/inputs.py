@@ -10,15 +10,15 @@ from pathlib import Path
 
 from benchmarks.measure import ROOT
 
-SHIPPED = tuple(
-    ROOT / folder for folder in ("src/stepscope/samples", "tests/fixtures/kineto", "tests/fixtures/jax")
-)
-# Preferred first. The first Kineto trace is used, and every XPlane.
+SHIPPED = (ROOT / "src/stepscope/samples", ROOT / "tests/fixtures/kineto")
+FRAMEWORKS = ROOT / ".venv-frameworks/bin/python"
+# Preferred first. The first Kineto trace is used, and every XPlane: of TensorFlow on a host, and of JAX on a GPU.
 KINETO = ("h200/resnet_input_bound.pt.trace.json.gz", "h200/gpt_bf16_eager.pt.trace.json.gz")
 XPLANES = (
     "tensorflow/custom_loop/plugins/profile/*/*.xplane.pb",
     "h200/jax_gpu/plugins/profile/*/*.xplane.pb",
 )
+SAMPLE_LOOP, SAMPLE_GPU = "plugins/profile/*/*.xplane.pb", "tests/fixtures/jax/plugins/profile/*/*.xplane.pb"
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,18 @@ def kineto_source() -> Path | None:
     return found[0] if found else None
 
 
-def xplane_sources() -> list[Path]:
-    """Real XPlane files: of the corpus where there is one, else the largest that ships with stepscope."""
-    return _corpus(XPLANES) or _shipped("*.xplane.pb*")[:1]
+def xplane_sources(work: Path) -> list[Path]:
+    """Real XPlane files, of TensorFlow on a host first: of the corpus where there is one, else recorded here, and a sample of a GPU."""
+    return _corpus(XPLANES) or [*_recorded_loop(work / "tensorflow_loop"), *sorted(ROOT.glob(SAMPLE_GPU))]
+
+
+def _recorded_loop(folder: Path) -> list[Path]:
+    """A training loop that TensorFlow records once, where it is installed."""
+    if FRAMEWORKS.exists() and not list(folder.glob(SAMPLE_LOOP)):
+        print("recording a training loop of TensorFlow", file=sys.stderr)
+        program = ROOT / "benchmarks/record/tf_loop.py"
+        subprocess.run([FRAMEWORKS, program, folder], check=True, capture_output=True)
+    return sorted(folder.glob(SAMPLE_LOOP))
 
 
 def repeated(source: Path, kind: str, at_least: int, work: Path) -> Input:

@@ -127,7 +127,7 @@ def _promises(seen: Seen, events: int) -> list[Promise]:
 
 
 def _first_view(rounds: int, ours_only: bool) -> list[Promise]:
-    sources = xplane_sources()
+    sources = xplane_sources(WORK / "inputs")
     if not sources:
         raise SystemExit("No XPlane file to repeat: set STEPSCOPE_CORPUS to a folder with real profiles.")
     file = repeated(sources[0], "repeat_xplane", XPLANE_EVENTS, WORK / "inputs")
