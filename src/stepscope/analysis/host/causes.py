@@ -172,12 +172,15 @@ def _by_activity(trace: Trace, causes: pl.DataFrame) -> pl.DataFrame:
     code = causes["code"]
     own = pl.col("code").is_in([native.LIBRARY, native.USER, native.CONTEXT])
     frame = pl.col("code").is_in(FRAMES) & pl.col("acts")
+    op, call = computing_ops(trace, code), computing_calls(trace, code)
+    if op.null_count() == len(op) and not call.any() and not causes.select(frame.any()).item():
+        return causes.with_columns(host_compute=pl.lit(False), own=own)
     seen = causes.with_columns(
         frame=_named_frames(trace),
         caller=pl.when(own).then("named_by").otherwise("detail"),
         computing=computing_frames(trace, code),
-        op=computing_ops(trace, code),
-        call=computing_calls(trace, code),
+        op=op,
+        call=call,
     )
     by_frame = frame & pl.col("computing") & pl.col("frame").is_not_null()
     in_op = pl.col("code").is_between(native.OP, native.FRAMEWORK)
