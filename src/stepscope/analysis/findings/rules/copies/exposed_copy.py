@@ -81,7 +81,7 @@ def _hidden(case: Case, moving: pl.DataFrame, rate: float) -> Plan:
 def _waits_for_result(case: Case) -> pl.Series:
     """Which items of the plan are waits for a copy to the host.
 
-    The host waits for the kernels whose result it brings, from whatever memory: the copy comes after them and not beside them. Only
+    The host waits for the kernels whose result it brings, from whatever memory: the copy comes after them, not at the same time. Only
     a program that reads the result later does without the wait, and that is for `device-sync` to say.
     """
     copies = case.trace.copies.select("event", to_host=pl.col("direction").cast(pl.String) == "DtoH")
