@@ -61,10 +61,17 @@ def _waits(case: Case) -> list[int]:
     return [int(kind == native.WAIT) for kind in kinds]
 
 
+def _beside(case: Case) -> set[str]:
+    """The copies that run on a stream of their own."""
+    apart = _left(case).items["stream"] != case.plan.items["stream"]
+    names = case.trace.events["name"].gather(case.plan.items["event"].filter(apart))
+    return set(names.cast(pl.String).to_list())
+
+
 def test_an_upload_runs_beside_the_rest() -> None:
     case = _case(*_UPLOADED, _GOES_ON)
     assert _waits(case) == 4 * [0]
-    assert _left(case).items["stream"].n_unique() == 2
+    assert _beside(case) == {_TO_DEVICE}
 
 
 def test_the_host_still_waits_for_a_result() -> None:
@@ -72,9 +79,15 @@ def test_the_host_still_waits_for_a_result() -> None:
     case = _case(*_UPLOADED, *_READS)
     assert _waits(case) == 4 * [0, 1]
     assert _left(case).step_ns() > 800_000
-    copied = case.trace.copies.filter(pl.col("direction") == "DtoH")["event"]
-    streams = _left(case).items.filter(pl.col("event").is_in(copied.implode()))["stream"]
-    assert streams.unique().to_list() == case.plan.items["stream"].unique().to_list()
+    assert _beside(case) == {_TO_DEVICE}
+
+
+def test_a_wait_for_several_results_is_for_all_of_them() -> None:
+    """And an array that nothing waits for is copied beside the rest."""
+    another = _copy(530, 930, 10, _TO_HOST, waits=415)[:2]
+    last = _copy(536, 940, 10, _TO_HOST, waits=410)
+    assert _beside(_case(*_UPLOADED, *another, *last)) == {_TO_DEVICE}
+    assert _beside(_case(*_UPLOADED, *another, _GOES_ON.replace("530", "540"))) == {_TO_DEVICE, _TO_HOST}
 
 
 def test_a_wait_belongs_to_the_copy_right_before_it() -> None:

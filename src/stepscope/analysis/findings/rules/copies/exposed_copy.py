@@ -68,27 +68,28 @@ def _hidden(case: Case, moving: pl.DataFrame, rate: float) -> Plan:
         ["dispatch", "sync", "copy"]
     )
     blocking = within(case.plan.items["item"], moving["item"], moving["item"] + 2)
-    for_result = _waits_for_result(case)
-    awaited = pl.lit(for_result.shift(-1, fill_value=False))
+    results, waits = _results(case)
     return (
         case.plan.with_device(pl.lit(True), pl.lit(pinned_share(case, rate)))
         .with_host(staged & (pl.col("recorded_ns") >= STAGED_COPY_NS))
-        .without_waits(pl.lit(blocking & ~for_result))
-        .on_own_stream(pl.col("event").is_in(moving["event"].implode()) & ~awaited)
+        .without_waits(pl.lit(blocking & ~waits))
+        .on_own_stream(pl.col("event").is_in(moving["event"].implode()) & ~pl.lit(results))
     )
 
 
-def _waits_for_result(case: Case) -> pl.Series:
-    """Which items of the plan are waits for a copy to the host.
+def _results(case: Case) -> tuple[pl.Series, pl.Series]:
+    """Which items of the plan are copies to the host that it waits for, and which are these waits.
 
-    The host waits for the kernels whose result it brings, from whatever memory: the copy comes after them, not at the same time. Only
-    a program that reads the result later does without the wait, and that is for `device-sync` to say.
+    The host waits for the kernels whose result they bring, from whatever memory: the copy comes after them, not at the same time.
+    Only a program that reads the result later does without the wait, and that is for `device-sync` to say.
     """
-    copies = case.trace.copies.select("event", to_host=pl.col("direction").cast(pl.String) == "DtoH")
+    copies = case.trace.copies.select("event", read=pl.col("direction").cast(pl.String) == "DtoH")
     items = case.plan.items.join(copies, on="event", how="left", maintain_order="left")
-    is_work = pl.col("kind") == native.WORK
-    last = pl.when(is_work).then(pl.col("to_host").fill_null(False)).forward_fill()
-    return items.select((~is_work & last).fill_null(False)).to_series()
+    is_wait, read = pl.col("kind") == native.WAIT, pl.col("read").fill_null(False)
+    before = pl.when(~is_wait).then(read).forward_fill()
+    behind = pl.when(~read).then(is_wait).backward_fill()
+    found = items.select(results=~is_wait & read & behind, waits=is_wait & before)
+    return found["results"].fill_null(False), found["waits"].fill_null(False)
 
 
 RULE: Rule[Case] = Rule(
