@@ -55,6 +55,13 @@ def test_a_wait_for_a_loss_need_not_be(case: Case) -> None:
     assert found["device-sync"].speedup.low > 1.1
 
 
+def test_an_array_is_a_result_where_nothing_says_what_the_job_does() -> None:
+    """As where graphs hide most of the work."""
+    case = replace(_case(*_STEP), workload=None)
+    assert answer_waits(case).sum() == 4
+    assert not answer_waits(replace(_case(*_STEP, size=4), workload=None)).any()
+
+
 def test_a_wait_with_work_behind_it_is_inside_the_step() -> None:
     case = _case(*_STEP, *gemm(910, 60, 930))
     assert not answer_waits(case).any()

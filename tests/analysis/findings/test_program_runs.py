@@ -51,7 +51,7 @@ def test_a_function_that_is_called_again_and_again_is_a_loop() -> None:
 
 
 def test_ops_and_few_calls_are_no_loop() -> None:
-    assert runs_of(steps(*turns(10))).loop is None
+    assert runs_of(steps(*turns(9))).loop is None
     ops = [row for k in range(30) for row in run(30 * k, "jit_add", 1)]
     assert runs_of(steps(*ops)).loop is None
 

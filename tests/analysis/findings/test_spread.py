@@ -15,12 +15,14 @@ from stepscope.analysis.findings.spread import (
     OF_DEVICE,
     OF_FEW_LAUNCHES,
     OF_HOST,
+    OF_KEPT,
     OF_LAUNCHES,
     OF_LOOPS,
     OF_PYTHON,
     OF_RARE,
     OF_RESULTS,
     OF_RUNTIME,
+    OF_ZEROS,
     Spread,
     spread_of,
 )
@@ -41,6 +43,8 @@ CERTAIN = Interval(0.1, 0.1, 0.1)
         OF_PYTHON,
         OF_COPIES,
         OF_DATA,
+        OF_ZEROS,
+        OF_KEPT,
     ],
 )
 def test_ends_hold_the_middle(spread: Spread) -> None:
@@ -48,6 +52,14 @@ def test_ends_hold_the_middle(spread: Spread) -> None:
     found = spread.around(CERTAIN)
     assert found.low < found.mid == CERTAIN.mid < found.high <= 1
     assert spread.around(Interval(1.0, 1.0, 1.0)) == Interval(1.0, 1.0, 1.0)
+
+
+@pytest.mark.parametrize("spread", [OF_ZEROS, OF_KEPT])
+def test_the_worst_of_what_no_profile_shows_stays(spread: Spread) -> None:
+    """Some jobs gain no more than that; that of a length of samples is moved, since none did."""
+    doubtful = Interval(0.2, 0.45, 1.0)
+    assert spread.around(doubtful).high == 1.0
+    assert OF_DATA.around(doubtful).high < 0.9
 
 
 def test_what_a_fix_puts_in_place_decides_where_little_is_left() -> None:

@@ -111,6 +111,22 @@ def test_gradients_of_what_the_optimizer_does_not_update() -> None:
     assert "requires_grad_(False)" in found.fix
 
 
+def test_what_the_engine_does_between_gradients_goes_with_them() -> None:
+    """Its thread has no events then; the call of backward on the main thread stands for it."""
+    first, head, *rest, last = training("[[[1000,512]]]")[1:]
+    call = Op("torch/_tensor.py(576): backward", kind="python", dtypes="-", inside=(first, head, *rest))
+    made = case(*[[training("[]")[0], call, last]] * 3)
+    assert useless_backward.find(made) is not None
+    frames = made.trace.events.filter(pl.col("kind") == "python")["id"]
+    is_engine = pl.col("event").is_in(frames.implode()) & (pl.col("cause") == "dispatch")
+    left = made.changes["useless-backward"].largest
+    gone = left.items.filter((pl.col("device_ns") == 0) & (made.plan.items["device_ns"] > 0))["item"]
+    between = is_engine & pl.col("item").is_in(gone.implode())
+    assert made.plan.host.filter(between)["ns"].sum() > 0
+    assert left.host.filter(between)["ns"].sum() == 0
+    assert left.host.filter(is_engine)["ns"].sum() > 0
+
+
 @pytest.mark.parametrize("updated", ["[[[1000,512],[512,4096]]]", "[[],[]]", "damaged"])
 def test_gradients_that_are_used_or_whose_use_is_not_known(updated: str) -> None:
     assert useless_backward.find(case(*[training(updated)] * 3)) is None

@@ -104,7 +104,26 @@ def test_the_unprofiled_step(tmp_path: Path, runs: Any, wanted: Any) -> None:
     else:
         assert (found["mean_ns"], found["count"], found["source"]) == wanted
         assert found["low_ns"] <= 0.97 * found["mean_ns"] < 1.03 * found["mean_ns"] <= found["high_ns"] + 1
-        assert found["host_ns"] == 4
+        assert found["host_ns"] == 3
+
+
+@pytest.mark.parametrize(
+    ("host", "own"),
+    [
+        ([25, 22, 30], 23.5),  # the queue was full before the third step was over
+        ([25, 22, 23], 70 / 3),
+        ([25], 25),
+        ([22] * 19 + [30], 22.4),  # nothing held the host up
+    ],
+)
+def test_the_hosts_own_step_ends_before_the_queue_is_full(
+    tmp_path: Path, host: list[float], own: float
+) -> None:
+    put(tmp_path, f"h_1.{TIME}.pt.trace.json")
+    host = [each * 1000 for each in host]
+    note(tmp_path, f"h_1.{TIME}", unprofiled={"before": run(20, 40_000, host=host)})
+    found = load(tmp_path).traces[0].info.capture["unprofiled_step"]
+    assert found["host_ns"] == round(1000 * own)
 
 
 def host_bound(mean_ns: float, scatter: float = 0.0) -> dict[str, Any]:

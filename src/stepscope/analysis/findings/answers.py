@@ -8,7 +8,7 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.analysis.findings.case import Case
-from stepscope.analysis.serving.workload import INFERENCE
+from stepscope.analysis.serving.workload import TRAINING
 from stepscope.analysis.xla.ops import programs_that_ran
 from stepscope.native.host import replay as native
 from stepscope.registers.policy.compute import LARGEST_NUMBER_BYTES
@@ -34,8 +34,11 @@ def answer_waits(case: Case) -> pl.Series:
 
 
 def _infers(case: Case) -> bool:
-    """Whether nothing trains: by the names of the work, or where programs hide these, by their code."""
+    """Whether nothing trains: by the names of the work, or where programs hide these, by their code.
+
+    Where graphs hide most of the work, no name may say so: what trains reads a loss, and an array is then taken for the result.
+    """
     if case.workload is not None or not case.runs_programs:
-        return case.workload == INFERENCE
+        return case.workload != TRAINING
     codes = [hlo for _, _, hlo in programs_that_ran(case.trace)]
     return bool(codes) and not any(_GRADIENT in hlo for hlo in codes)

@@ -240,8 +240,8 @@ OPTIMIZER_KERNELS = policy(
 )
 EAGER_CALLS = policy(
     "EAGER_CALLS",
-    20,
-    unit="programs or ops per step",
+    10,
+    unit="calls of programs or ops per step",
     why="JAX and TensorFlow compile whole steps: so many calls show that this one is not compiled",
 )
 EAGER_DISTINCT_CALLS = policy(

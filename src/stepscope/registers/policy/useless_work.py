@@ -34,18 +34,6 @@ UNSURE_ZEROS = policy(
     unit="certainty",
     why="a profile has no values: the matrix may be full after all",
 )
-WITHOUT_GRAPH_LEAST = policy(
-    "WITHOUT_GRAPH_LEAST",
-    0.7,
-    unit="share of the dispatch",
-    why="that inference needs at least without autograd: an op of 5 µs makes a node in about 1 µs, and holds what it saves",
-)
-WITHOUT_GRAPH_MOST = policy(
-    "WITHOUT_GRAPH_MOST",
-    0.92,
-    unit="share of the dispatch",
-    why="that it needs at most; not measured yet",
-)
 GROWING_PREFIXES = policy(
     "GROWING_PREFIXES",
     3,

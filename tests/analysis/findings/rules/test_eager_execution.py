@@ -94,6 +94,36 @@ def test_a_loop_that_a_value_ends_costs_more_per_turn() -> None:
     assert read.speedup.high > 0.9 * counted.speedup.low
 
 
+def _twice(turns: int) -> list[str]:
+    """The calls of a loop as JAX records them: an event by the same name inside of each."""
+    return [*_loop(turns), *(f"main  {33 * k + 1}  20  PjitFunction(solve)  span  -" for k in range(turns))]
+
+
 def test_a_call_that_is_recorded_twice_is_one() -> None:
-    rows = [*_loop(30), *(f"main  {33 * k + 1}  20  PjitFunction(solve)  span  -" for k in range(30))]
-    assert _found(*[rows] * 3).evidence["calls_per_step"] == 30
+    assert _found(*[_twice(30)] * 3).evidence["calls_per_step"] == 30
+
+
+def test_ten_calls_of_one_program_are_a_loop() -> None:
+    assert "calls solve 10 times." in _found(*[_twice(10)] * 3).detail
+    lines = [row for number in range(3) for row in step(number, 1000 * number, *_twice(9))]
+    assert "eager-execution" not in {each.code for each in findings_of(lines, framework="jax")}
+
+
+def test_calls_without_programs_on_the_device_are_counted_once() -> None:
+    """Where no runs of programs are recorded, the sentence goes by the calls."""
+    rows = [row for row in _twice(12) if " module " not in row]
+    found = _found(*[rows] * 3)
+    assert found.evidence["calls_per_step"] == 12
+    assert "A step calls solve 12 times." in found.detail
+
+
+def test_calls_of_tensorflow_are_named_by_their_ops() -> None:
+    """An event without a name is around each call; five ops are five different ones, and four are not."""
+
+    def found(names: tuple[str, ...]) -> dict[str, Finding]:
+        rows = [row for k in range(20) for row in call(40 * k, names[k % len(names)], 12, run=20)]
+        around = [f"main  {40 * k}  39  EagerExecute  span  -" for k in range(20)]
+        return found_in(*[[*around, *rows]] * 3)
+
+    assert found(_OPS)["eager-execution"].evidence["calls_per_step"] == 20
+    assert "eager-execution" not in found(_OPS[:4])

@@ -21,6 +21,7 @@ from stepscope.analysis.findings.staging import (
 )
 from stepscope.analysis.replay.plan import Plan
 from stepscope.analysis.xla.file_work import core_copies
+from stepscope.native.host import replay as native
 from stepscope.registers.calibration.launches import STAGED_COPY_NS
 from stepscope.registers.calibration.profiler import WARM_DISPATCH_WORST
 from stepscope.registers.policy.findings import WORTH_SHOWING
@@ -67,12 +68,28 @@ def _hidden(case: Case, moving: pl.DataFrame, rate: float) -> Plan:
         ["dispatch", "sync", "copy"]
     )
     blocking = within(case.plan.items["item"], moving["item"], moving["item"] + 2)
+    results, waits = _results(case)
     return (
         case.plan.with_device(pl.lit(True), pl.lit(pinned_share(case, rate)))
         .with_host(staged & (pl.col("recorded_ns") >= STAGED_COPY_NS))
-        .without_waits(pl.lit(blocking))
-        .on_own_stream(pl.col("event").is_in(moving["event"].implode()))
+        .without_waits(pl.lit(blocking & ~waits))
+        .on_own_stream(pl.col("event").is_in(moving["event"].implode()) & ~pl.lit(results))
     )
+
+
+def _results(case: Case) -> tuple[pl.Series, pl.Series]:
+    """Which items of the plan are copies to the host that it waits for, and which are these waits.
+
+    The host waits for the kernels whose result they bring, from whatever memory: the copy comes after them, not at the same time.
+    Only a program that reads the result later does without the wait, and that is for `device-sync` to say.
+    """
+    copies = case.trace.copies.select("event", read=pl.col("direction").cast(pl.String) == "DtoH")
+    items = case.plan.items.join(copies, on="event", how="left", maintain_order="left")
+    is_wait, read = pl.col("kind") == native.WAIT, pl.col("read").fill_null(False)
+    before = pl.when(~is_wait).then(read).forward_fill()
+    behind = pl.when(~read).then(is_wait).backward_fill()
+    found = items.select(results=~is_wait & read & behind, waits=is_wait & before)
+    return found["results"].fill_null(False), found["waits"].fill_null(False)
 
 
 RULE: Rule[Case] = Rule(
@@ -82,7 +99,7 @@ RULE: Rule[Case] = Rule(
     turn=160,
     page="device",
     owns="`copy` between host and device, waits for such copies, and the staging of host arrays; on a TPU, all copies that programs wait for",
-    change="copies overlap with other work, from pinned memory, and are staged in the background; at best, host arrays that are sent repeatedly stay on the device; even at worst if a step sends more arrays than a batch has",
+    change="copies overlap with other work, from pinned memory, and are staged in the background, but the host still waits for results that it reads; at best, host arrays that are sent repeatedly stay on the device; even at worst if a step sends more arrays than a batch has",
     fix={
         "pytorch": "Copy while the device computes: pin_memory=True in the DataLoader, .to(device, non_blocking=True), and fetch the next batch on a side stream.",
         "jax": "Send arrays once: params = jax.device_put(params) before the loop instead of NumPy arrays in every call; hand the next batch over with jax.device_put while the device computes.",

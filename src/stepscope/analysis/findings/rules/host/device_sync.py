@@ -100,7 +100,7 @@ RULE: Rule[Case] = Rule(
     title="The host waits for the device inside the step",
     turn=100,
     owns="`sync`",
-    change="the host does not wait. At best, the ops that wait and up to three short ops that make the value disappear as well; even at worst if programs of JAX or TensorFlow make eight or more values that a step reads one by one. Values that a loop reads one by one are made together and read once. In inference, the host still waits for the array that a step ends with; the gain from reading it one step later is mentioned, not promised",
+    change="the host does not wait. At best, the ops that wait and up to three short ops that make the value disappear as well; even at worst if programs of JAX or TensorFlow make eight or more values that a step reads one by one. Values that a loop reads one by one are made together and read once. Unless the job trains, the host still waits for the array that a step ends with; the gain from reading it one step later is mentioned, not promised",
     fix={
         "pytorch": "Do not read values back in every step: drop .item(), .cpu(), print(loss) and torch.cuda.synchronize(), or do it every 100 steps; keep metrics on the device. Copies to the host: non_blocking=True into pinned memory.",
         "tensorflow": "Do not call .numpy() in every step; log every 100 steps.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -16,7 +17,6 @@ from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host.launch_bound import (
     captured,
     count_calls,
-    count_outer_calls,
     is_eager,
     slow_launches,
 )
@@ -48,6 +48,7 @@ _LOOP_TITLE = "A Python loop calls compiled programs one by one"
 _LOOP_FIX = "Put the loop itself under jax.jit: jax.lax.scan or jax.lax.fori_loop instead of Python, with what changes from call to call as its carry."
 _UNTIL_FIX = " If a value decides when it ends, jax.lax.while_loop tests it on the device."
 _GLUE = ["python", "compile", "sync"]
+_FUNCTION = re.compile(r"^PjitFunction\((.*)\)$")
 _EXECUTOR = r"^Executor"  # of functions that are compiled already
 
 
@@ -62,7 +63,7 @@ def find(case: Case) -> Finding | None:
     left = _left_by_account(case, owned)
     calls, runs = count_calls(case), program_runs(case)
     looped = _is_loop(case, calls, runs)
-    evidence = launches.evidence | {"calls_per_step": round(count_outer_calls(case))}
+    evidence = launches.evidence | {"calls_per_step": round(sum(calls.values()))}
     found = timed(
         case,
         RULE,
@@ -89,7 +90,8 @@ def _is_loop(case: Case, calls: Mapping[str, float], runs: ProgramRuns | None) -
 def _describe_loop(calls: Mapping[str, float], runs: ProgramRuns | None) -> str:
     if runs is None:
         name = max(calls, key=lambda each: calls[each])
-        return f" A step calls {name} {calls[name]:,.0f} times."
+        called = _FUNCTION.match(name)
+        return f" A step calls {called[1] if called else name} {calls[name]:,.0f} times."
     turns = int(runs.turns.sum()) / runs.steps
     read = ", and the host reads a result after nearly every call" if runs.is_read_each_turn else ""
     return f" A step calls {runs.name_of_loop()} {turns:,.0f} times{read}."
@@ -210,7 +212,7 @@ RULE: Rule[Case] = Rule(
     title="The step runs op by op instead of compiled",
     turn=140,
     page="ops",
-    owns="`dispatch`, and the framework's own `python`, if JAX or TensorFlow runs a step as 20 or more programs or ops: five different ones, or one program of JAX as often",
+    owns="`dispatch`, and the framework's own `python`, if JAX or TensorFlow runs a step as 10 or more programs or ops: five different ones, or one program of JAX as often",
     change="as `launch-bound`, and kernels other than products are fused (25 to 35 % remain). Where a profile of JAX names the programs of its kernels, those of compiled functions stay as they are, and only single ops are fused; if the host reads a result after each call of a loop over one function, a turn takes 10 to 20 µs more, at best nothing where steps have equal numbers of turns. For TensorFlow on a CPU, all dispatch of single ops goes, at worst 85 % of it",
     fix={
         "tensorflow": "Wrap the whole training step in @tf.function (jit_compile=True also fuses its ops).",

@@ -81,6 +81,7 @@ def _gains(cause: Finding) -> bool:
 _CASTS = "weight-casts"
 _CAUSES = ("optimizer-loop", _CASTS, "recomputed-weights", "sequential-scan")
 _PROGRAM = "PjitFunction("
+_WRAPPER = r"^EagerExecute$"
 _CALLS = r"^PjitFunction\(|^Eager(Local|Remote)?Execute"
 _DATA_DEPENDENT = r"^aten::(nonzero|masked_select|_?unique\w*|repeat_interleave)$"
 
@@ -216,18 +217,18 @@ def is_eager(case: Case) -> bool:
 
 
 def count_calls(case: Case) -> dict[str, float]:
-    """How often a step calls each program, or op of the eager runtime."""
-    events = case.trace.events
-    counts = events["name"].filter(is_named(events, _CALLS) & events["step"].is_not_null()).value_counts()
-    return {str(name): count / max(1, len(case.lengths)) for name, count in counts.iter_rows()}
+    """How often a step calls each program, or op of the eager runtime.
 
-
-def count_outer_calls(case: Case) -> float:
-    """How often a step calls a program or an op at all: both frameworks record some calls twice, one event around the other."""
+    Both frameworks record a call twice, one event around the other: JAX by the same name, TensorFlow without a name around that of
+    the op. Calls inside of a call, as while a function is traced, are its own.
+    """
     events = case.trace.events
     calls = is_named(events, _CALLS)
+    around = ancestors(events, calls).filter(calls).drop_nulls().unique()
+    calls &= ~(is_named(events, _WRAPPER) & events["id"].is_in(around.implode()))
     outer = calls & ancestors(events, calls).is_null() & events["step"].is_not_null()
-    return int(outer.sum()) / max(1, len(case.lengths))
+    counts = events["name"].filter(outer).value_counts()
+    return {str(name): count / max(1, len(case.lengths)) for name, count in counts.iter_rows()}
 
 
 def loops_over_calls(calls: Mapping[str, float]) -> bool:

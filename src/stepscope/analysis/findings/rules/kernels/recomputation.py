@@ -9,6 +9,7 @@ from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.analysis.findings.spread import OF_KEPT
 from stepscope.analysis.replay.plan import Plan
 from stepscope.registers.policy.findings import MEMORY_TO_KEEP_ACTIVATIONS, WORTH_A_FINDING
 from stepscope.units import size
@@ -25,7 +26,16 @@ def find(case: Case) -> Finding | None:
         return None
     room = f" {size(free)} of the device's memory were never used." if free else ""
     detail = f"{case.of_step(ns)} computes activations again that checkpointing dropped.{room}"
-    return timed(case, RULE, owned, _kept(case, repeated), detail, {"free_bytes": free})
+    is_compiled = bool((repeated["how"] == "program").any())
+    return timed(
+        case,
+        RULE,
+        owned,
+        _kept(case, repeated),
+        detail,
+        {"free_bytes": free},
+        spread=OF_KEPT if is_compiled else None,
+    )
 
 
 def _kept(case: Case, repeated: pl.DataFrame) -> Change:

@@ -10,8 +10,8 @@ from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.serving.workload import INFERENCE
+from stepscope.registers.calibration.launches import WITHOUT_GRAPH_LEAST, WITHOUT_GRAPH_MOST
 from stepscope.registers.policy.findings import MAJORITY, WORTH_SHOWING
-from stepscope.registers.policy.useless_work import WITHOUT_GRAPH_LEAST, WITHOUT_GRAPH_MOST
 
 
 def find(case: Case) -> Finding | None:
@@ -46,7 +46,7 @@ RULE: Rule[Case] = Rule(
     turn=147,
     page="ops",
     owns="nothing: it is a part of `dispatch`",
-    change="dispatch takes 70 to 92 % of its time",
+    change="dispatch takes 75 to 90 % of its time",
     fix={
         "pytorch": "Run inference under torch.inference_mode() (or torch.no_grad()): no graph is kept, memory is freed at once, and fused paths of nn.Transformer are allowed.",
         ANY: "Let the framework record nothing while it only infers.",

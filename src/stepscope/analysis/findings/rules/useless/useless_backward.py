@@ -12,9 +12,10 @@ from stepscope.analysis.findings.dispatched import at_or_below, without_dispatch
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import left_as_a_whole, timed
 from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.analysis.replay.plan import Plan
 from stepscope.analysis.serving.workload import INFERENCE
+from stepscope.registers.calibration.launches import WITHOUT_GRAPH_LEAST, WITHOUT_GRAPH_MOST
 from stepscope.registers.policy.findings import MAJORITY, WORTH_A_FINDING
-from stepscope.registers.policy.useless_work import WITHOUT_GRAPH_LEAST, WITHOUT_GRAPH_MOST
 
 
 def find(case: Case) -> Finding | None:
@@ -34,10 +35,19 @@ def find(case: Case) -> Finding | None:
     if ns < WORTH_A_FINDING * case.step_ns:
         return None
     gone = case.plan.with_device(pl.col("event").is_in(kernels.implode()))
-    change = without_dispatch(Change(gone, gone), inside)
+    change = without_dispatch(_without_engine(case, gone, kernels), inside)
     if len(nodes) > MAJORITY * len(find_named(case.trace, NODE)):
         change = _without_graph(change)
     return timed(case, RULE, owned, change, _detail(case, ns))
+
+
+def _without_engine(case: Case, gone: Plan, kernels: pl.Series) -> Change:
+    """Between two gradients autograd's engine works for the next one, while the call of backward waits: this goes with the kernel that it comes to."""
+    items = case.plan.items.filter(pl.col("event").is_in(kernels.implode()))["item"]
+    before = pl.col("item").is_in(items.implode()) & (pl.col("cause") == "dispatch")
+    frames = case.trace.events["kind"] == "python"
+    alone = gone.with_host(before & pl.lit(frames.gather(gone.host["event"]).fill_null(False)))
+    return Change(alone, alone)
 
 
 def _without_graph(change: Change) -> Change:
@@ -70,7 +80,7 @@ RULE: Rule[Case] = Rule(
     turn_without_device=106,
     page="ops",
     owns="kernels of the backward pass after the last gradient that the next optimizer step uses; those of layers that the pass goes through again after it; otherwise, products that compute gradients of weights that the optimizer does not update. Without a device, the ops of the same part of the backward pass",
-    change="they are neither launched nor run; if they are most of the backward pass, the rest is dispatched in 70 to 92 % of its time, without autograd's bookkeeping",
+    change="they are neither launched nor run; if they are most of the backward pass, the rest is dispatched in 75 to 90 % of its time, without autograd's bookkeeping",
     fix={
         "pytorch": "Stop the backward pass where training ends: requires_grad_(False) on frozen layers, torch.no_grad() around a teacher or target network, detach() on what a loss must not reach (in a GAN: discriminator(fake.detach())).",
         "jax": "Differentiate only what is trained: jax.lax.stop_gradient on the rest, or gradients of the trained part of the parameters alone.",
