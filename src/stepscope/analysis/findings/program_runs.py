@@ -15,6 +15,7 @@ import polars as pl
 from stepscope.analysis.findings.case import Case
 from stepscope.lazy import dataclass
 from stepscope.registers.policy.findings import EAGER_CALLS, KERNELS_OF_EAGER_CALL, MAJORITY, NEARLY_ALL
+from stepscope.trace.scopes import ancestors
 
 _TO_HOST = r"(?i)D2H|DtoH"
 _FRAMEWORK_PREFIX = "jit_"
@@ -69,6 +70,16 @@ class ProgramRuns:
     def ends_by_value(self) -> bool:
         """Whether a value surely decides when the loop ends: the host reads one, and steps have different numbers of turns."""
         return self.is_read_each_turn and self.turns.n_unique() > 1
+
+    def calls_of_compiled(self, events: pl.DataFrame) -> pl.Series:
+        """For each event the call of a compiled function that it is or is inside of, else null; without the body of a loop."""
+        compiled = self.starts.filter("is_compiled", pl.col("program") != pl.lit(self.loop or "", pl.String))
+        names = [
+            f"PjitFunction({name.removeprefix(_FRAMEWORK_PREFIX)})" for name in compiled["program"].unique()
+        ]
+        is_call = events["name"].cast(pl.String).is_in(names)
+        above = ancestors(events, is_call)
+        return pl.select(pl.when(is_call).then(events["id"]).otherwise(above)).to_series()
 
     def name_of_loop(self) -> str:
         """The function as the program calls it."""

@@ -81,6 +81,29 @@ def test_a_compiled_function_keeps_its_kernels() -> None:
     assert alone.left_ns_per_step.mid < 60_000
 
 
+def _ops_around(function_us: int, python_us: int) -> list[str]:
+    """The call of a compiled function of twenty kernels, Python code that calls nothing, and single ops in the rest of the step."""
+    names = ("add", "multiply", "subtract", "sqrt", "where")
+    rows = _call(0, "update", 20, function_us)
+    rows += [f"main  {function_us}  {python_us}  job.py(7): simulate  python  -"] if python_us else []
+    begins = range(function_us + python_us, 975, 25)
+    return [*rows, *(row for k, at in enumerate(begins) for row in _call(at, names[k % 5], 1, 25))]
+
+
+def test_what_calls_a_compiled_function_stays() -> None:
+    """The call of a step that is one program takes as long as that of the longest of its functions."""
+    short, long = (_found(*[_ops_around(us, 0)] * 3) for us in (50, 350))
+    assert short.left_ns_per_step is not None and long.left_ns_per_step is not None
+    assert long.left_ns_per_step.low > short.left_ns_per_step.high
+    assert long.left_ns_per_step.low > 150_000
+
+
+def test_python_code_that_calls_no_program_may_stay() -> None:
+    nothing, much = (_found(*[_ops_around(50, us)] * 3) for us in (0, 350))
+    assert nothing.left_ns_per_step is not None and much.left_ns_per_step is not None
+    assert much.left_ns_per_step.high > 200_000 > nothing.left_ns_per_step.high
+
+
 def test_a_loop_that_a_value_ends_costs_more_per_turn() -> None:
     counted, read = _found(*[_loop(30)] * 3), _found(*[_loop(30, read=True)] * 3)
     ended = _found(_loop(28, read=True), _loop(29, read=True), _loop(30, read=True))

@@ -20,11 +20,12 @@ from stepscope.analysis.findings.rules.host.launch_bound import (
     is_eager,
     slow_launches,
 )
-from stepscope.analysis.findings.spread import OF_TURNS
+from stepscope.analysis.findings.spread import OF_PYTHON, OF_TURNS, Spread
 from stepscope.analysis.host.causes import host_codes
 from stepscope.analysis.host.eager_calls import CALL, FUNCTION_CALL
 from stepscope.analysis.kernels.calls import MATRIX_OPS
-from stepscope.analysis.replay.plan import Plan
+from stepscope.analysis.replay.plan import SPEEDS, Plan
+from stepscope.native import order
 from stepscope.native.host.lineage import FRAMEWORK
 from stepscope.registers.calibration.kernels import (
     FUSED_ELEMENTWISE_LEAST,
@@ -43,11 +44,16 @@ from stepscope.registers.policy.findings import (
     EAGER_DISTINCT_CALLS,
     KERNELS_OF_EAGER_CALL,
 )
+from stepscope.trace.columns import buffer, series
+from stepscope.trace.frames import take
+from stepscope.trace.lookup import is_named, parents_of
+from stepscope.trace.scopes import ancestors
 
 _LOOP_TITLE = "A Python loop calls compiled programs one by one"
 _LOOP_FIX = "Put the loop itself under jax.jit: jax.lax.scan or jax.lax.fori_loop instead of Python, with what changes from call to call as its carry."
 _UNTIL_FIX = " If a value decides when it ends, jax.lax.while_loop tests it on the device."
 _GLUE = ["python", "compile", "sync"]
+_CALL_OF_PROGRAM = r"^PjitFunction\("
 _FUNCTION = re.compile(r"^PjitFunction\((.*)\)$")
 _EXECUTOR = r"^Executor"  # of functions that are compiled already
 
@@ -73,7 +79,7 @@ def find(case: Case) -> Finding | None:
         evidence,
         accounted=left,
         title=_LOOP_TITLE if looped else "",
-        spread=OF_TURNS if runs is not None and _may_end_by_value(runs) else None,
+        spread=None if runs is None else _choose_spread(case, runs),
     )
     if looped:
         found.fix = _LOOP_FIX + (_UNTIL_FIX if runs is not None and runs.is_read_each_turn else "")
@@ -168,7 +174,58 @@ def _joined_programs(case: Case, runs: ProgramRuns) -> Change:
         gaps=(PROGRAM_GAP_BEST_NS, FUSED_GAP_BEST_NS),
         turn_ns=turn_least,
     )
-    return Change(smallest, largest)
+    calls = runs.calls_of_compiled(case.trace.events)
+    own = _own_python(case)
+    kept = take(calls.is_not_null(), case.plan.host["event"]).fill_null(False) | own
+    smallest = _with_host_of(smallest, case.plan, kept)
+    if runs.loop is None and own.any():
+        smallest = _with_waits_of(smallest, case.plan)
+    return Change(smallest, _with_host_of(largest, case.plan, _is_in_longest(case, calls)))
+
+
+def _own_python(case: Case) -> pl.Series:
+    """Host work that no program takes over: Python code that calls nothing of the framework, such as a simulator in NumPy."""
+    events, host = case.trace.events, case.plan.host
+    is_call = is_named(events, _CALL_OF_PROGRAM)
+    called = series(
+        "called", order.subtree_sums(parents_of(events), buffer(is_call.cast(pl.Int64))), pl.Int64
+    )
+    is_framework = host_codes(case.trace) == FRAMEWORK
+    alone = (called == 0) & ~is_framework & (ancestors(events, is_call | is_framework).is_null())
+    found: pl.Series = (host["cause"] == "python") & take(alone, host["named_by"]).fill_null(False)
+    return found
+
+
+def _is_in_longest(case: Case, calls: pl.Series) -> pl.Series:
+    """Host work of the compiled function that takes the longest to call: a step that is one program is called like it."""
+    host = case.plan.host
+    by_call = pl.DataFrame(
+        {"name": take(case.trace.events["name"], take(calls, host["event"])), "ns": host["ns"]}
+    )
+    longest = by_call.drop_nulls("name").group_by("name").agg(pl.col("ns").sum()).top_k(1, by="ns")["name"]
+    return by_call.select(pl.col("name").is_in(longest.implode()).fill_null(False)).to_series()
+
+
+def _with_host_of(plan: Plan, before: Plan, kept: pl.Series) -> Plan:
+    """The plan with some of the host's work as it was."""
+    columns = [
+        pl.when(kept).then(before.host[name]).otherwise(pl.col(name)).alias(name)
+        for name in (*SPEEDS, "recorded_ns")
+    ]
+    return replace(plan, host=plan.host.with_columns(columns))
+
+
+def _with_waits_of(plan: Plan, before: Plan) -> Plan:
+    """The plan with the waits as they were: Python code that stays may need what it waits for."""
+    plan = replace(plan, items=plan.items.with_columns(kind=before.items["kind"]))
+    return _with_host_of(plan, before, before.host["cause"] == "sync")
+
+
+def _choose_spread(case: Case, runs: ProgramRuns) -> Spread | None:
+    """Where Python code stays beside the programs, what replaces the single ops may be Python code as well."""
+    if _may_end_by_value(runs):
+        return OF_TURNS
+    return OF_PYTHON if runs.loop is None and _own_python(case).any() else None
 
 
 def _may_end_by_value(runs: ProgramRuns) -> bool:
@@ -213,7 +270,7 @@ RULE: Rule[Case] = Rule(
     turn=140,
     page="ops",
     owns="`dispatch`, and the framework's own `python`, if JAX or TensorFlow runs a step as 10 or more programs or ops: five different ones, or one program of JAX as often",
-    change="as `launch-bound`, and kernels other than products are fused (25 to 35 % remain). Where a profile of JAX names the programs of its kernels, those of compiled functions stay as they are, and only single ops are fused; if the host reads a result after each call of a loop over one function, a turn takes 10 to 20 µs more, at best nothing where steps have equal numbers of turns. For TensorFlow on a CPU, all dispatch of single ops goes, at worst 85 % of it",
+    change="as `launch-bound`, and kernels other than products are fused (25 to 35 % remain). Where a profile of JAX names the programs of its kernels, those of compiled functions stay as they are, and only single ops are fused; at least the longest call of a compiled function stays, at most all of them, and Python code that calls no program; if the host reads a result after each call of a loop over one function, a turn takes 10 to 20 µs more, at best nothing where steps have equal numbers of turns. For TensorFlow on a CPU, all dispatch of single ops goes, at worst 85 % of it",
     fix={
         "tensorflow": "Wrap the whole training step in @tf.function (jit_compile=True also fuses its ops).",
         ANY: "Put the whole training step, gradients and update included, under one jax.jit.",
