@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from stepscope.analysis.findings.apply import apply_rules
 from stepscope.analysis.findings.finding import Finding, Interval
+from stepscope.analysis.serving.workload import INFERENCE, TRAINING
 from tests.analysis.compute.traces import compute_trace
 from tests.builders.cases import case_of
 
@@ -29,7 +32,9 @@ def op(at: int, name: str, kernel: str, shapes: str, dtypes: str, kernel_at: int
     ]
 
 
-def found_in(*rows: str, count: int = 3, framework: str = "pytorch", **device: object) -> dict[str, Finding]:
+def found_in(
+    *rows: str, count: int = 3, framework: str = "pytorch", workload: str | None = None, **device: object
+) -> dict[str, Finding]:
     """The findings of equal steps of 1000 µs, by code; the host launches and then waits for the device."""
     launched = max(int(row.split("  ")[1]) for row in rows if row.startswith("main")) + 20
     rows = (*rows, f"main  {launched}  {995 - launched}  cudaDeviceSynchronize  runtime  -  -  -")
@@ -44,7 +49,7 @@ def found_in(*rows: str, count: int = 3, framework: str = "pytorch", **device: o
         {"id": 0, "name": "NVIDIA H200", "numSms": 132, "computeMajor": 9, **device},
         framework=framework,
     )
-    return {each.code: each for each in apply_rules(case_of(trace))}
+    return {each.code: each for each in apply_rules(replace(case_of(trace), workload=workload))}
 
 
 def test_products_of_different_sizes_are_judged_one_by_one() -> None:
@@ -182,6 +187,13 @@ def test_copies_on_the_device_are_named_by_their_op() -> None:
     found = found_in(*product, *grown)["device-copies"]
     assert found.evidence["ops"] == ["aten::cat"]
     assert 1.3 < found.speedup.mid < 2.2
+
+
+@pytest.mark.parametrize(("workload", "fires"), [(INFERENCE, True), (TRAINING, False)])
+def test_casts_are_part_of_mixed_precision_in_training(workload: str, fires: bool) -> None:
+    product = op(10, "aten::mm", HALF, "[[8192,8192],[8192,2048]]", BF16, 20, 500)
+    cast = op(30, "aten::_to_copy", COPY, "[[400000000]]", "float", 520, 450)
+    assert ("device-copies" in found_in(*product, *cast, workload=workload)) == fires
 
 
 def test_activations_that_are_computed_twice() -> None:

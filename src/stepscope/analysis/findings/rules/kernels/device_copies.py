@@ -8,13 +8,15 @@ from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.analysis.serving.workload import TRAINING
 from stepscope.registers.policy.findings import COPIES_ON_DEVICE_LEAST, TOP_NAMES, UNSURE_KERNELS
-from stepscope.trace.lookup import are_named
+from stepscope.trace.lookup import are_named, is_named
 from stepscope.trace.scopes import ancestors
 
 # Copies inside a CUDA graph, and instructions of a compiled program that only copy.
 _COPYING_KERNEL = r"^(memcpy\d+(_\w+)?|(wrapped_|loop_)?copy([._]\w+)*)$"
 _COPIES = r"^aten::(copy_|_to_copy|clone|contiguous|cat|stack|repeat|index_copy_|_foreach_copy_)$"
+_CAST = r"^aten::_to_copy$"
 
 
 def find(case: Case) -> Finding | None:
@@ -32,13 +34,22 @@ def find(case: Case) -> Finding | None:
 
 
 def _copying(case: Case) -> pl.Series:
-    """Device work that a copying op launched, and copies from device to device."""
+    """Device work that a copying op launched, and copies from device to device; in training without casts, which mixed precision needs."""
     kernels = case.trace.kernels.select("event", "op").drop_nulls("op")
+    if case.workload == TRAINING:
+        kernels = kernels.filter(~_casts(case).gather(kernels["op"]))
     name = case.trace.events["name"].gather(kernels["op"]).cast(pl.String)
     copies = case.trace.copies.filter(pl.col("direction").cast(pl.String) == "DtoD")["event"]
     by_op = kernels["event"].filter(name.str.contains(_COPIES))
     found: pl.Series = pl.concat([by_op, copies, _named_copies(case)])
     return found.unique()
+
+
+def _casts(case: Case) -> pl.Series:
+    """Whether each event is a cast or inside of one."""
+    events = case.trace.events
+    cast = is_named(events, _CAST)
+    return cast | ancestors(events, cast).is_not_null()
 
 
 def _named_copies(case: Case) -> pl.Series:
@@ -71,7 +82,7 @@ RULE: Rule[Case] = Rule(
     turn=202,
     page="kernels",
     certainty=UNSURE_KERNELS,
-    owns="kernels of copying, casting and concatenating ops, and device-to-device copies, from a fifth of the step",
+    owns="kernels of copying, casting and concatenating ops, and device-to-device copies, from a fifth of the step; in training without casts, which mixed precision needs",
     change="they take no time",
     fix={
         "pytorch": "Write results where they are needed: preallocate and fill instead of torch.cat, keep one dtype instead of casting in every step (model.to(torch.bfloat16) for inference), and avoid .contiguous() and .clone().",
