@@ -62,7 +62,7 @@ CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 WORKERS := $(shell test $(CORES) -le 2 && echo 2 || { test $(CORES) -le 8 && echo $(CORES) || echo 8; })
 
 # Browsers, clusters and frameworks are other people's programs, and now and then one of them stumbles: what failed is
-# tried once more, by itself, and said to be unsteady. What fails twice has failed.
+# tried once more, by itself, and said to be unsteady. What fails twice has failed, and so has a part in which a process of tests dies.
 # The outcomes of each part are written down: `make test` prints at its end what was unsteady and what was skipped.
 OUTCOMES := .pytest_cache/outcomes
 RUN = STEPSCOPE_OUTCOMES=$(OUTCOMES)/$@.jsonl $(1) -p tests.outcomes -o cache_dir=.pytest_cache/$@
@@ -126,7 +126,7 @@ lint: $(VENV)/.dev ## ruff and mypy
 	$(PY) -m mypy
 
 pytest: $(VENV)/.dev
-	$(call TRIED,$(ONE_THREAD) STEPSCOPE_EXPECT=$(if $(EDITABLE),compiled,interpreted) $(PY) -m pytest -n $(WORKERS) --dist worksteal --ignore tests/capture $(addprefix --ignore ,$(BROWSER_TESTS)))
+	$(call TRIED,$(ONE_THREAD) STEPSCOPE_EXPECT=$(if $(EDITABLE),compiled,interpreted) $(PY) -m pytest -n $(WORKERS) --dist worksteal --max-worker-restart 0 --ignore tests/capture $(addprefix --ignore ,$(BROWSER_TESTS)))
 
 web: $(VENV)/.dev web-tools ## only the page: its types, its modules, and every page of it in a real browser
 	@if test -x node_modules/.bin/tsc; then node_modules/.bin/tsc --project tsconfig.json; \
@@ -146,7 +146,7 @@ endif
 endif
 
 capture: $(FRAMEWORKS)/.dev ## only the tests of recording, with PyTorch, TensorFlow, JAX and others
-	$(call TRIED,$(ONE_THREAD) PYTHONPATH=src $(FRAMEWORKS)/bin/python -m pytest -n 2 --dist loadfile \
+	$(call TRIED,$(ONE_THREAD) PYTHONPATH=src $(FRAMEWORKS)/bin/python -m pytest -n 2 --dist loadfile --max-worker-restart 0 \
 	  tests/ranks/test_processes.py tests/ranks/hangs/test_gloo.py tests/capture/test_run.py tests/capture/test_docs.py tests/capture \
 	  tests/benchmarks/test_trial_record.py)
 

@@ -18,6 +18,8 @@ from typing import Any
 import pytest
 
 _MOST_IDS = 20
+# Of a run in which a process of tests died: other than 1, so that `make test` does not try only those again that are known to have failed.
+CRASHED = 3
 Line = dict[str, Any]
 
 
@@ -27,6 +29,7 @@ class Writer:
     def __init__(self, path: Path, again: bool) -> None:
         self._path, self._again = path, again
         self._passed = 0
+        self._has_crashed = False
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Skips, failures, and what passes when it is tried again; other passes are only counted."""
@@ -46,9 +49,16 @@ class Writer:
         elif report.failed:
             self._write(id=report.nodeid, outcome="failed", again=self._again)
 
-    def pytest_sessionfinish(self) -> None:
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: object, error: object) -> None:
+        """A process that died took tests with it, of which nobody hears."""
+        self._has_crashed = self._has_crashed or error is not None
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """How many passed."""
         self._write(outcome="count", passed=self._passed)
+        if self._has_crashed:
+            session.exitstatus = CRASHED
 
     def _write(self, **line: Any) -> None:
         with self._path.open("a", encoding="utf-8") as file:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.outcomes import Summary, read_outcomes
+from tests.outcomes import CRASHED, Summary, read_outcomes
 
 ROOT = Path(__file__).parents[1]
 TESTS = """
@@ -33,8 +33,8 @@ pytest.importorskip("no_such_package")
 """
 
 
-def run(folder: Path, *options: str) -> None:
-    """A run as the Makefile starts it, with two workers where they can be lost on the way."""
+def run(folder: Path, *options: str) -> int:
+    """A run as the Makefile starts it, with two workers where they can be lost on the way: its exit code."""
     command = [
         sys.executable,
         "-m",
@@ -54,7 +54,18 @@ def run(folder: Path, *options: str) -> None:
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # some take a second to import, in each worker
     }
     environment.pop("PYTEST_XDIST_WORKER", None)
-    subprocess.run([*command, *options], cwd=folder, env=environment, check=False, capture_output=True)
+    ended = subprocess.run(
+        [*command, *options], cwd=folder, env=environment, check=False, capture_output=True
+    )
+    return ended.returncode
+
+
+def test_a_process_that_dies_is_not_tried_again(tmp_path: Path) -> None:
+    """Nobody hears of the tests that it would have run; exit code 1 would mean that all failures are known."""
+    (tmp_path / "test_one.py").write_text("import os\ndef test_dies(): os.abort()\ndef test_lost(): pass\n")
+    assert run(tmp_path, "--dist", "loadfile", "--max-worker-restart", "0") == CRASHED
+    (tmp_path / "test_one.py").write_text("def test_bad(): raise AssertionError\n")
+    assert run(tmp_path) == 1
 
 
 def test_two_runs_are_added_up(tmp_path: Path) -> None:
