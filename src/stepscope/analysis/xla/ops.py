@@ -182,7 +182,7 @@ def aligned(
 ) -> list[str | None] | None:
     """The instruction of each kernel, by order; None where the kernels do not follow the program's order.
 
-    Among kernels that are `named` after instructions of loops or branches, nobody knows whose a library's kernel is.
+    Among kernels that are `named` after instructions of loops or branches, the call of a library's kernel is unknown.
     """
     made = {i.kernel_name for i in instructions if i.opcode != "custom-call"}
     bases = [_NUMBER.sub("", i.kernel_name) if i.opcode != "custom-call" else "" for i in instructions]

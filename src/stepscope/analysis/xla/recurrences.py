@@ -37,7 +37,7 @@ class Recurrence:
     them as the program calls them. `bytes`: of the state that one turn leaves. `convolved`: where all turns have the same factor, so
     that a convolution needs no states, the bytes that a turn writes out at least. `held`: instructions outside of the loop that make, copy or read arrays of the states of all turns,
     which such a convolution does without. `trips`: None where the program does not say it. `moved`: bytes that kernels of a turn
-    read and write, where these tell how long the same takes for all turns at once.
+    read and write, where the time for all turns at once follows from them.
     """
 
     names: frozenset[str]

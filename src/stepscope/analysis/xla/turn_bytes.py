@@ -8,7 +8,7 @@ from stepscope.analysis.xla.hlo_module import Instruction, Module
 from stepscope.analysis.xla.instruction_cost import shape_bytes
 from stepscope.analysis.xla.loops import root_of
 
-# Their time does not follow from the bytes alone, or their work is elsewhere.
+# Their time does not follow from the bytes alone.
 _MORE = frozenset(
     ("dot", "convolution", "custom-call", "fft", "sort", "scatter", "while", "conditional", "call", "fusion")
 )
@@ -17,7 +17,7 @@ _UPDATES = "dynamic-update-slice"
 
 
 def turn_bytes(module: Module, one: Instruction, beside: Sequence[Instruction]) -> int | None:
-    """Bytes that it reads and writes in a turn, `beside` the others of its computation; None where they do not tell its time."""
+    """Bytes that it reads and writes in a turn, `beside` the others of its computation; None where its time does not follow from them."""
     if one.opcode == "fusion" and one.called:
         inside = module.instructions(one.called[0])
         if any(each.opcode in _MORE for each in inside):
