@@ -113,6 +113,14 @@ def test_products_in_tf32_could_run_in_16_bits() -> None:
     assert found.certainty < 1
 
 
+def test_small_products_in_16_bits_are_as_fast_as_the_memory() -> None:
+    """3 GB of small matrices, as of the scores of attention: they read and write half of it, whatever tensor cores could do."""
+    rows = op(10, "aten::bmm", TF32, "[[12288,196,64],[12288,64,196]]", FLOAT, 20, 960)
+    found = found_in(*rows)["mixed-precision"]
+    moved_us = 4 * 12288 * (2 * 196 * 64 + 196 * 196) / 4.8e6
+    assert 1.2 < found.speedup.low < found.speedup.high < 1000 / (moved_us / 2)
+
+
 def test_a_formula_written_op_by_op_is_unfused() -> None:
     rows = [
         row

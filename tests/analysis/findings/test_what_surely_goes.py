@@ -50,6 +50,56 @@ def test_all_goes_where_no_function_stands_out_or_one_calls_the_rest(rows: tuple
     assert _python_left(*rows) == (0, 0)
 
 
+def _high_over_mid(sending: int) -> float:
+    """Of `host-python` in steps of 1 ms, 600 µs of them Python; the copy of what it made takes the host so many µs."""
+    lines = steps(
+        "main  0  600  data.py(4): gather  python  -",
+        f"main  600  {sending}  device_put  op  -",
+        f"main  {600 + sending - 10}  5  cudaMemcpyAsync  runtime  Memcpy HtoD (Pageable -> Device)",
+        f"stream 7  {600 + sending - 5}  20  Memcpy HtoD (Pageable -> Device)  copy  -",
+        f"main  {600 + sending}  {340 - sending}  step  op  -",
+        *gemm(970, 15),
+        count=4,
+    )
+    trace = trace_of("\n".join([HEAD, *lines]))
+    copies = trace.events.filter(pl.col("kind") == "copy")
+    places = {"direction": pl.lit("HtoD"), "source": pl.lit("Pageable"), "target": pl.lit("Device")}
+    table = copies.select(event="id", bytes=pl.lit(1 << 20), **places)
+    table = conform(table, trace.copies.schema)
+    case = case_of(trace.over({**trace.tables, "copies": table}, trace.cold))
+    found = host_python.find(case)
+    assert found is not None
+    return found.speedup.high / found.speedup.mid
+
+
+def test_where_sending_is_most_of_what_is_left_it_may_all_go() -> None:
+    """Only an index is sent where the device has the data already."""
+    assert _high_over_mid(300) > 1.5 * _high_over_mid(200)
+
+
+@pytest.mark.parametrize(("framework", "stays"), [("jax", True), ("pytorch", False)])
+def test_a_program_is_called_after_the_fix_as_well(framework: str, stays: bool) -> None:
+    """In place of the stack of a list, a compiled function picks the rows."""
+    rows = [
+        "main  0  800  replay.py(4): sample  python  -",
+        "main  400  100  stack  op  -",
+        "main  420  60  cudaLaunchKernel  runtime  stacked",
+        "stream 7  480  10  stacked  kernel  -",
+    ]
+    case = case_of_text(steps(*rows, *gemm(900, 80), *gemm(950, 30), count=4), framework=framework)
+    assert host_python.find(case) is not None
+    change = case.changes[host_python.RULE.code]
+    inside = (pl.col("cause") == "dispatch") & pl.col("named_by").is_in(
+        case.trace.events.filter(pl.col("name").is_in(["stack", "cudaLaunchKernel"]))["id"].implode()
+    )
+    before, surely, at_most = (
+        int(plan.host.filter(inside)["recorded_ns"].sum())
+        for plan in (case.plan, change.smallest, change.largest)
+    )
+    assert (surely > before / 2) == stays
+    assert at_most < before
+
+
 _WAITING = "main  0  700  enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__  annotation  -"
 
 

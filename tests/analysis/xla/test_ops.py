@@ -120,9 +120,37 @@ def test_a_run_that_a_step_cuts_goes_on() -> None:
             "start_ns": range(7),
             "event": range(7),
             "device": [0] * 7,
+            "kind": ["kernel"] * 7,
+            "instruction": ["graph_1"] * 7,
         }
     )
     assert in_whole_runs(code, rows)["run"].to_list() == [1, 1, 1, 2, 2, 2, 4]
+
+
+def test_a_run_begins_with_what_comes_before_a_graph() -> None:
+    """The kernels of the graph come in another order than their names have: the call before it tells where runs begin."""
+    code = Program(b"", "jit_f")
+    code._turns, code._places = {"call_1": 0, "z_1": 1, "a_1": 2}, {"call.1": 1}
+    rows = pl.DataFrame(
+        {
+            "name": ["nvjet", "z_1", "a_1", "nvjet", "z_1", "a_1"],
+            "run": [1, 1, 1, 2, 2, 3],
+            "start_ns": range(6),
+            "event": range(6),
+            "device": [0] * 6,
+            "kind": ["kernel"] * 6,
+            "instruction": ["call.1", "graph_1", "graph_1"] * 2,
+        }
+    )
+    assert in_whole_runs(code, rows)["run"].to_list() == [1, 1, 1, 2, 2, 2]
+
+
+def test_a_loop_without_a_count_keeps_its_calls() -> None:
+    """The only call of the program itself is not what multiplies in a loop beside it."""
+    code = program("first.1", "call.2", "last.3")
+    kernels = ["first_1", "nvjet", "turn_1", "nvjet", "turn_1", "last_3"]
+    assert aligned(kernels, code, {"turn_1"}) == ["first.1", *[None] * 4, "last.3"]
+    assert aligned(["first_1", "nvjet", "last_3"], code, {"turn_1"}) == [one.name for one in code]
 
 
 def test_a_recorded_program() -> None:

@@ -46,6 +46,7 @@ def of_part(
     least: float = WORTH_SHOWING,
     follow: Sequence[str] = FOLLOWING,
     goes_as_a_whole: bool = False,
+    choose_spread: Callable[[Change], Spread | None] = lambda _: None,
 ) -> Finding | None:
     """A finding that owns time of some part, if that is enough to show; only then is the change looked at."""
     ns = case.per_step(owned)
@@ -54,7 +55,9 @@ def of_part(
     names = case.top_names(owned)
     mostly = f", mostly in {short_name(names[0]['name'])}" if names and names[0]["name"] else ""
     left = left_as_a_whole(case, ns) if goes_as_a_whole else None
-    return timed(case, rule, owned, changed(), f"{case.of_step(ns)}{mostly}.", follow=follow, accounted=left)
+    change, detail = as_change(changed()), f"{case.of_step(ns)}{mostly}."
+    spread = choose_spread(change)
+    return timed(case, rule, owned, change, detail, follow=follow, accounted=left, spread=spread)
 
 
 def of_kernels(

@@ -10,7 +10,7 @@ and copies to the instructions that only move data.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from functools import cached_property, partial
 from itertools import groupby
 
@@ -101,7 +101,7 @@ class Program:
             for message in body
             if (name := name_of(message))
         }
-        self._kernels = {name.replace(".", "_").replace("-", "_"): name for name in self._places}
+        self._kernels = {_as_kernel(name): name for name in self._places}
         self._known: dict[str, Work] = {}
 
     def work(self, instruction: str) -> Work | None:
@@ -117,7 +117,10 @@ class Program:
 
     @cached_property
     def _turns(self) -> dict[str, int]:
-        return {i.kernel_name: turn for turn, i in enumerate(self.module.in_order) if i.opcode not in SILENT}
+        """When each kernel first runs, those of loops included."""
+        own = [i for i in self.module.in_order if i.opcode not in SILENT]
+        names = [i.kernel_name for i in (*self._whole_run, *own)]
+        return {name: turn for turn, name in enumerate(dict.fromkeys(names))}
 
     @cached_property
     def _whole_run(self) -> list[Instruction]:
@@ -127,19 +130,28 @@ class Program:
     def _has_loops(self) -> bool:
         return any(i.opcode in _ENTERED for i in self.module.in_order)
 
+    def kernel_of(self, name: str, instruction: str | None) -> str:
+        """The kernel as the program names it: after the instruction where the profile has it."""
+        return _as_kernel(instruction) if instruction in self._places else name
+
     def place(self, kernel: str) -> tuple[int, str]:
         """When a kernel of this name first runs in the program; those of libraries and other programs come last."""
         return self._turns.get(kernel, len(self._turns) + len(self._places)), kernel
 
     def of_run(self, kernels: Sequence[str]) -> list[str | None]:
         """For the kernels of one run, in order, the instructions they belong to."""
-        found = aligned(kernels, self._whole_run)
+        found = aligned(kernels, self._whole_run, self._kernels)
         if found is None and self._has_loops:
-            found = aligned(kernels, [i for i in self.module.in_order if i.opcode not in SILENT])
+            own = [i for i in self.module.in_order if i.opcode not in SILENT]
+            found = aligned(kernels, own, self._kernels)
         if found is None:
             return [self._kernels.get(kernel) for kernel in kernels]
         # Kernels of loops and branches are not in the order of the program itself.
         return [name or self._kernels.get(kernel) for name, kernel in zip(found, kernels, strict=True)]
+
+
+def _as_kernel(instruction: str) -> str:
+    return instruction.replace(".", "_").replace("-", "_")
 
 
 def unrolled(module: Module, computation: int, depth: int = 0) -> list[Instruction]:
@@ -165,8 +177,13 @@ def _entered(module: Module, one: Instruction, depth: int) -> list[Instruction]:
     return unrolled(module, body, depth + 1) if body is not None else []
 
 
-def aligned(kernels: Sequence[str], instructions: Sequence[Instruction]) -> list[str | None] | None:
-    """The instruction of each kernel, by order; None where the kernels do not follow the program's order."""
+def aligned(
+    kernels: Sequence[str], instructions: Sequence[Instruction], named: Container[str] = ()
+) -> list[str | None] | None:
+    """The instruction of each kernel, by order; None where the kernels do not follow the program's order.
+
+    Among kernels that are `named` after instructions of loops or branches, the call of a library's kernel is unknown.
+    """
     made = {i.kernel_name for i in instructions if i.opcode != "custom-call"}
     bases = [_NUMBER.sub("", i.kernel_name) if i.opcode != "custom-call" else "" for i in instructions]
     found: list[str | None] = [None] * len(kernels)
@@ -179,10 +196,14 @@ def aligned(kernels: Sequence[str], instructions: Sequence[Instruction]) -> list
             at = bases.index(base, next_instruction)
         except ValueError:
             return None
-        _give_calls(found, kernels[first_between:place], first_between, instructions[next_instruction:at])
+        between = kernels[first_between:place]
+        if not any(one in named for one in between):
+            _give_calls(found, between, first_between, instructions[next_instruction:at])
         found[place] = instructions[at].name
         next_instruction, first_between = at + 1, place + 1
-    _give_calls(found, kernels[first_between:], first_between, instructions[next_instruction:])
+    between = kernels[first_between:]
+    if not any(one in named for one in between):
+        _give_calls(found, between, first_between, instructions[next_instruction:])
     return found
 
 
@@ -295,7 +316,7 @@ def _of_program(program: Program, rows: pl.DataFrame) -> pl.DataFrame:
     direct = {name: program.work(name) for name in rows["instruction"].unique()}
     is_direct = pl.col("instruction").is_in([name for name, work in direct.items() if work is not None])
     named = rows.filter(is_direct).select("event", "instruction")
-    hidden = rows.filter(~is_direct & (pl.col("kind") == "kernel"))
+    hidden = in_whole_runs(program, rows).filter(~is_direct & (pl.col("kind") == "kernel"))
     moved = rows.filter(~is_direct & (pl.col("kind") != "kernel")).select(
         "event", instruction=pl.lit(None, pl.String), op=pl.col("kind").cast(pl.String)
     )
@@ -305,7 +326,7 @@ def _of_program(program: Program, rows: pl.DataFrame) -> pl.DataFrame:
 
 def _by_order(program: Program, rows: pl.DataFrame) -> pl.DataFrame:
     """event, instruction of kernels that only their place in a run tells."""
-    kernels = in_whole_runs(program, rows).sort("run", "start_ns", "event", nulls_last=True)
+    kernels = rows.sort("run", "start_ns", "event", nulls_last=True)
     runs = kernels.group_by("run", maintain_order=True).agg(
         "event", pl.col("name").to_physical().alias("codes")
     )
@@ -333,10 +354,14 @@ def in_whole_runs(program: Program, rows: pl.DataFrame) -> pl.DataFrame:
     starts = pl.col("start_ns").min()
     heads = (
         rows.drop_nulls("run")
+        .filter(pl.col("kind") == "kernel")
         .group_by("device", "run")
-        .agg(pl.col("name").sort_by("start_ns", "event").first().cast(pl.String), starts)
+        .agg(pl.col("name", "instruction").sort_by("start_ns", "event").first().cast(pl.String), starts)
         .sort("device", "start_ns")
     )
+    # A library's kernel outside of a graph is known by its instruction alone.
+    named = [program.kernel_of(*row) for row in heads.select("name", "instruction").iter_rows()]
+    heads = heads.with_columns(name=pl.Series(named, dtype=pl.String))
     first = min(heads["name"].drop_nulls().unique(), key=program.place, default="")
     turn = (pl.col("name") == first).cum_sum().over("device")
     whole = heads.with_columns(turn=turn).select("run", whole=pl.col("run").first().over("device", "turn"))

@@ -8,7 +8,7 @@ state goes through a product or a function that bends, is not.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from operator import or_
 
@@ -16,6 +16,7 @@ from stepscope.analysis.xla.hlo_module import Instruction, Module, Shape
 from stepscope.analysis.xla.instruction_cost import known_trips, shape_bytes
 from stepscope.analysis.xla.loops import CALLS, WAITS, Flow, body_of, loops_of, root_of
 from stepscope.analysis.xla.masks import WHOLE_NUMBERS
+from stepscope.analysis.xla.turn_bytes import turn_bytes
 from stepscope.lazy import dataclass
 from stepscope.registers.policy.useless_work import CALLS_DEEPEST, CALLS_MOST
 
@@ -35,7 +36,8 @@ class Recurrence:
     `names`: kernels of its turns, as kernels are called; `state` those of them that compute the next state; `instructions`: all of
     them as the program calls them. `bytes`: of the state that one turn leaves. `convolved`: where all turns have the same factor, so
     that a convolution needs no states, the bytes that a turn writes out at least. `held`: instructions outside of the loop that make, copy or read arrays of the states of all turns,
-    which such a convolution does without. `trips`: None where the program does not say it.
+    which such a convolution does without. `trips`: None where the program does not say it. `moved`: bytes that kernels of a turn
+    read and write, where the time for all turns at once follows from them.
     """
 
     names: frozenset[str]
@@ -45,6 +47,7 @@ class Recurrence:
     convolved: int | None
     held: frozenset[str]
     trips: int | None
+    moved: Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -115,7 +118,16 @@ def _described(module: Module, loop: Instruction, state: _State) -> Recurrence:
         convolved=convolved,
         held=frozenset(_holding(module, loop, state)) if convolved and convolved < size else frozenset(),
         trips=known_trips(loop),
+        moved=dict(_moved(module, kernels)),
     )
+
+
+def _moved(module: Module, kernels: dict[tuple[int, int], Instruction]) -> Iterator[tuple[str, int]]:
+    """Kernels and the bytes that they move in a turn."""
+    for (computation, _), one in kernels.items():
+        size = turn_bytes(module, one, module.instructions(computation))
+        if size is not None:
+            yield one.kernel_name, size
 
 
 def _holding(module: Module, loop: Instruction, state: _State) -> Iterator[str]:

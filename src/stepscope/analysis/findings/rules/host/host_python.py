@@ -11,9 +11,10 @@ from stepscope.analysis.findings.profiler_doubt import withdraw, without_doubt
 from stepscope.analysis.findings.promise import of_part, saving
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host.eager_execution import by_framework
-from stepscope.analysis.findings.staging import gaps_of, reads_bytes, send_less
+from stepscope.analysis.findings.spread import OF_UPLOADS
+from stepscope.analysis.findings.staging import gaps_of, is_staging, reads_bytes, send_less, uploads
 from stepscope.analysis.host.causes import host_codes
-from stepscope.analysis.host.functions import calls_of
+from stepscope.analysis.host.functions import Calls, calls_of
 from stepscope.analysis.host.place import Place
 from stepscope.names import short_name
 from stepscope.native.host.lineage import USER
@@ -40,7 +41,14 @@ def find(case: Case) -> Finding | None:
     owned = case.free(pl.col("part") == "python", ~pl.col("slice").is_in(others["slice"].implode()))
     named = others["named_by"].unique().implode()
     changed = (pl.col("cause") == "python") & ~pl.col("named_by").is_in(named)
-    found = of_part(case, RULE, owned, lambda: _without_calls(case, changed, owned), WORTH_A_FINDING)
+    found = of_part(
+        case,
+        RULE,
+        owned,
+        lambda: _without_calls(case, changed, owned),
+        WORTH_A_FINDING,
+        choose_spread=lambda change: OF_UPLOADS if _sends_rest(case, change) else None,
+    )
     if found is not None:
         found.where = _with_caller(case, owned)
         if case.is_of_one_step(owned):
@@ -76,7 +84,9 @@ def _without_calls(case: Case, python: pl.Expr, owned: pl.DataFrame) -> Change:
     inside = calls.inside.gather(case.plan.host["event"]).fill_null(False)
     ops = pl.lit(inside) & (pl.col("cause") == "dispatch")
     without = case.plan.with_host(python | ops)
-    surely = case.plan.with_host((python & _of_dominant(case, python)) | ops)
+    surely = case.plan.with_host(
+        (python & _of_dominant(case, python)) | (ops & ~_calls_programs(case, calls))
+    )
     smallest = send_less(case, surely, python, BYTES_BEFORE_FLOATS) if reads_bytes(case) else surely
     serves = pl.col("item").is_in(gaps_of(case, python).implode()) & (pl.col("cause") == "dispatch")
     launched = pl.col("event").is_in(calls.launched.implode())
@@ -88,6 +98,24 @@ def _without_calls(case: Case, python: pl.Expr, owned: pl.DataFrame) -> Change:
     return Change(
         with_warm_caches(smallest, case.plan, WARM_DISPATCH_WORST), with_warm_caches(largest, case.plan)
     )
+
+
+def _calls_programs(case: Case, calls: Calls) -> pl.Expr:
+    """Dispatch inside the calls that starts programs of JAX: what they leave on the device, a compiled function computes after the fix."""
+    if case.trace.info.framework != "jax":
+        return pl.lit(False)
+    kernels = calls.launched.filter(~calls.launched.is_in(calls.copies.implode()))
+    started = case.plan.items.filter(pl.col("event").is_in(kernels.implode()))["item"]
+    return pl.col("item").is_in(started.implode())
+
+
+def _sends_rest(case: Case, change: Change) -> bool:
+    """Whether most of what the Python leaves of a step sends what it made: how much of that stays decides."""
+    sent = pl.col("event").is_in(uploads(case).implode())
+    items = case.plan.items.filter(sent)["item"].implode()
+    calls = (pl.col("item").is_in(items) & (pl.col("cause") != "python")) | is_staging(case)
+    left = change.smallest.step_ns()
+    return change.smallest.with_host(calls).with_device(sent, 0.0).step_ns() < (1 - MAJORITY) * left
 
 
 def _of_dominant(case: Case, python: pl.Expr) -> pl.Expr:
@@ -214,7 +242,7 @@ RULE: Rule[Case] = Rule(
     turn=110,
     title_without_device="One function takes most of the step",
     owns="`python`; without a device, the Python of the function of yours that takes at least 30 % of the step, or the function or op that takes at least half of it",
-    change="your code between launches takes no time; if one function takes most of it, only that function at worst. At best, the ops, copies and waits of the functions that take most of it disappear too. If the unprofiled step is unknown, the finding is advice below a speed-up of 1.3 on the fastest host, because the profiler may have slowed it down. Without a device there is no replay: half to all of your function's Python disappears, and at least 85 % of what `torch.tensor` takes to read lists item by item; of other functions and ops there is only an upper bound",
+    change="your code between launches takes no time; if one function takes most of it, only that function at worst. At best, the ops, copies and waits of the functions that take most of it disappear too; at worst, calls of JAX programs in them stay. If the unprofiled step is unknown, the finding is advice below a speed-up of 1.3 on the fastest host, because the profiler may have slowed it down. Without a device there is no replay: half to all of your function's Python disappears, and at least 85 % of what `torch.tensor` takes to read lists item by item; of other functions and ops there is only an upper bound",
     fix={
         ANY: "Move this code out of the step, vectorise it, or run it in the background.",
     },

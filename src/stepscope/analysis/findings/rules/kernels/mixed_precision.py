@@ -30,7 +30,8 @@ def find(case: Case) -> Finding | None:
     products = _tf32_products(case)
     if not peak or products.is_empty() or not _matter(case, products):
         return None
-    chosen = pl.concat([_in_half_precision(products, peak), _others(case, products)])
+    memory = case.peaks.bytes_per_s if case.peaks else None
+    chosen = pl.concat([_in_half_precision(products, peak, memory), _others(case, products)])
     return of_kernels(
         case,
         RULE,
@@ -58,20 +59,26 @@ def _tf32_products(case: Case) -> pl.DataFrame:
     )
 
 
-def _in_half_precision(products: pl.DataFrame, peak: float) -> pl.DataFrame:
-    """event, least, most: at the rates that 16-bit products reach; never below half without their FLOPs."""
+def _in_half_precision(products: pl.DataFrame, peak: float, memory: float | None) -> pl.DataFrame:
+    """event, least, most: at the rates that 16-bit products reach; never below half without their FLOPs.
+
+    Small matrices in large batches, as those of attention, are as fast as the memory: half the bytes take half the time.
+    """
     convolves = pl.col("class") == "convolution"
     shortest = (SHORTEST_PRODUCT_NS / pl.col("time_ns")).clip(upper_bound=1.0)
 
-    def left(product: float, convolution: float) -> pl.Expr:
+    moved = pl.col("bytes") / memory * 1e9 / pl.col("time_ns") if memory else pl.lit(0.0)
+
+    def left(product: float, convolution: float, traffic: float) -> pl.Expr:
         rate = pl.when(convolves).then(convolution).otherwise(product) * peak
         share = (pl.col("flops") / rate * 1e9 / pl.col("time_ns")).fill_null(UNKNOWN_HALF)
-        return share.clip(lower_bound=shortest, upper_bound=1.0)
+        least = pl.max_horizontal(shortest, (traffic * moved).fill_null(0.0).clip(upper_bound=1.0))
+        return share.clip(lower_bound=least, upper_bound=1.0)
 
     return products.select(
         "event",
-        least=left(BF16_PRODUCT_BEST, BF16_CONVOLUTION_BEST),
-        most=left(BF16_PRODUCT_WORST, BF16_CONVOLUTION_WORST),
+        least=left(BF16_PRODUCT_BEST, BF16_CONVOLUTION_BEST, HALF_TRAFFIC_BEST),
+        most=left(BF16_PRODUCT_WORST, BF16_CONVOLUTION_WORST, HALF_TRAFFIC_WORST),
     )
 
 
@@ -92,7 +99,7 @@ RULE: Rule[Case] = Rule(
     page="kernels",
     certainty=UNSURE_PRECISION,
     owns="products, convolutions and attention in TF32, from 30 % of the step",
-    change="products at 62 to 78 % of the 16-bit peak, convolutions at 30 to 55 %; other kernels take 55 to 100 % of their time, under PyTorch's autocast 85 to 125 %",
+    change="products at 62 to 78 % of the 16-bit peak, convolutions at 30 to 55 %, neither faster than the memory moves 55 % of their bytes at best and all at worst; other kernels take 55 to 100 % of their time, under PyTorch's autocast 85 to 125 %",
     fix={
         "pytorch": "Compute in bfloat16: torch.autocast('cuda', dtype=torch.bfloat16), or model.to(torch.bfloat16) for inference.",
         "tensorflow": "tf.keras.mixed_precision.set_global_policy('mixed_bfloat16').",

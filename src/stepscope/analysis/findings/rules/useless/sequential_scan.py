@@ -33,6 +33,7 @@ from stepscope.registers.policy.useless_work import (
 
 _COPIES = r"^memcpy\d*(_\w+)?$"
 _WHILE = b"while"
+_LEFT = ("event", "least", "most", "fewest", "launched")  # shares of the time, and of the launches
 
 
 def find(case: Case) -> Finding | None:
@@ -43,7 +44,7 @@ def find(case: Case) -> Finding | None:
     if not loops:
         return None
     mine = _chosen(case, list(loops.values()), _events_of(case, loops))
-    whole = pl.concat([mine.select("event", "least", "most"), _held(case, loops, mine)])
+    whole = pl.concat([mine.select(*_LEFT), _held(case, loops, mine)])
     owned = free_of_work(case, whole["event"])
     ns = case.per_step(owned)
     if mine.is_empty() or ns < LOOP_LEAST * case.step_ns:
@@ -141,7 +142,8 @@ def _held(case: Case, loops: dict[tuple[str, int], Recurrence], mine: pl.DataFra
     ).unique(maintain_order=True)
     steps = case.trace.events["step"].gather(found["event"])
     found = found.filter(steps.is_not_null(), ~pl.col("event").is_in(mine["event"].implode()))
-    return found.with_columns(least=pl.lit(0.0), most=pl.lit(1.0))
+    none, all_ = pl.lit(0.0), pl.lit(1.0)
+    return found.select("event", least=none, most=all_, fewest=none, launched=all_)
 
 
 def _as_kernel(instruction: str) -> str:
@@ -154,10 +156,13 @@ def _turns(mine: pl.DataFrame, loop: int) -> int:
 
 
 def _chosen(case: Case, loops: list[Recurrence], work: pl.DataFrame) -> pl.DataFrame:
-    """event, loop, state, calls, least, most: what a parallel scan leaves of the time of each kernel of the loops that gain by it."""
+    """event, loop, state, calls, least, most, fewest, launched: what a parallel scan leaves of each kernel of the loops that gain by it.
+
+    `least` and `most` of its time, `fewest` and `launched` of its launches.
+    """
     names = case.trace.events["name"].gather(work["event"])
     work = work.with_columns(name=names).with_columns(calls=pl.len().over("loop", "name"))
-    found = [pl.DataFrame(schema={**work.schema, "least": pl.Float64, "most": pl.Float64})]
+    found = [pl.DataFrame(schema={**work.schema, **dict.fromkeys(_LEFT[1:], pl.Float64)})]
     for place, one in enumerate(loops):
         mine = work.filter(pl.col("loop") == place)
         state = mine.filter("state")
@@ -170,8 +175,9 @@ def _chosen(case: Case, loops: list[Recurrence], work: pl.DataFrame) -> pl.DataF
         if math.sqrt(fewest * most) > SCAN_LEFT_MOST * whole or _fills_device(case, mine):
             continue
         share = {"least": min(1.0, fewest / took), "most": min(1.0, most / took)}
-        found += [state.with_columns(pl.lit(value).alias(name) for name, value in share.items())]
-        found += [_outside(case, mine.filter(~pl.col("state")))]
+        state = state.with_columns(pl.lit(value).alias(name) for name, value in share.items())
+        outside = _outside(case, one, turns, mine.filter(~pl.col("state")))
+        found += [_with_launches(each, _length(case, one, turns)) for each in (state, outside)]
     return pl.concat(found)
 
 
@@ -189,18 +195,35 @@ def _gaps(case: Case, events: pl.Series) -> int:
     return int(items["gap_ns"].sum())
 
 
+def _length(case: Case, one: Recurrence, turns: int) -> int:
+    """Turns of one run of the loop."""
+    return max(1, min(turns, one.trips or turns // max(1, len(case.lengths))))
+
+
+def _with_launches(kernels: pl.DataFrame, length: int) -> pl.DataFrame:
+    """`fewest` and `launched`: a kernel for each pass of the scan in place of one for each turn, and one for what is outside of it."""
+    passes = (SCAN_PASSES_LEAST, SCAN_PASSES_PER_LEVEL * math.log2(max(2, length)))
+    fewest, launched = (
+        pl.when("state").then(min(1.0, each / length)).otherwise(1 / length) for each in passes
+    )
+    return kernels.with_columns(fewest=fewest, launched=launched)
+
+
 def _scan_ns(case: Case, one: Recurrence, turns: int) -> tuple[float, float]:
     """What a parallel scan over the states of these turns takes at least and at most."""
     rate = case.peaks.bytes_per_s / 1e9 if case.peaks else 1.0
-    length = min(turns, one.trips or turns // max(1, len(case.lengths)))
-    started = SMALL_KERNEL_NS * turns / max(1, length)
+    length = _length(case, one, turns)
+    started = SMALL_KERNEL_NS * turns / length
     states, written = (max(turns * size / rate, started) for size in (one.bytes, one.convolved or one.bytes))
     fewest = min(SCAN_PASSES_LEAST * states, CONVOLUTION_PASSES * written)
     return fewest, SCAN_PASSES_PER_LEVEL * math.log2(max(2, length)) * states
 
 
-def _outside(case: Case, rest: pl.DataFrame) -> pl.DataFrame:
-    """With what the other work of the loop takes when it is done for all turns at once, before or after the scan."""
+def _outside(case: Case, one: Recurrence, turns: int, rest: pl.DataFrame) -> pl.DataFrame:
+    """With what the other work of the loop takes when it is done for all turns at once, before or after the scan.
+
+    Most of it only counts, or picks and writes rows: the scan reads and writes these anyway. A long kernel may do more.
+    """
     known = case.compute.kernels.select("event", "class", "time_ns", "least_ns")
     rows = rest.join(known, on="event", how="left", maintain_order="left")
     # A kernel that writes one row of an array counts as if it wrote all of it: nothing is known of its work.
@@ -212,24 +235,41 @@ def _outside(case: Case, rest: pl.DataFrame) -> pl.DataFrame:
         pl.when(product).then(bound / efficiency).otherwise(bound)
         for efficiency in (OUTSIDE_EFFICIENCY_MOST, OUTSIDE_EFFICIENCY_LEAST)
     )
+    once, passes = _moving_shares(case, one, turns)
+    unknown_fast, unknown_slow = (
+        pl.max_horizontal(pl.lit(share), bound)
+        for share, bound in ((OUTSIDE_LEAST, fast), (OUTSIDE_MOST, slow))
+    )
     return rows.with_columns(
-        least=pl.max_horizontal(pl.lit(OUTSIDE_LEAST), fast).clip(upper_bound=1.0),
-        most=pl.when(long)
-        .then(1.0)
-        .otherwise(pl.max_horizontal(pl.lit(OUTSIDE_MOST), slow).clip(upper_bound=1.0)),
+        least=pl.coalesce(once, unknown_fast).clip(upper_bound=1.0),
+        most=pl.when(long).then(1.0).otherwise(pl.coalesce(passes, unknown_slow).clip(upper_bound=1.0)),
     ).select(*rest.columns, "least", "most")
+
+
+def _moving_shares(case: Case, one: Recurrence, turns: int) -> tuple[pl.Expr, pl.Expr]:
+    """What moving the bytes of all turns takes of kernels that only do so, once and in as many passes as a scan has; null of others.
+
+    What CUDA copies inside a graph is a row of what goes into the state.
+    """
+    rate = case.peaks.bytes_per_s / 1e9 if case.peaks else 1.0
+    name = pl.col("name").cast(pl.String)
+    told = name.replace_strict(dict(one.moved), default=None, return_dtype=pl.Int64)
+    moved = pl.when(name.str.contains(_COPIES)).then(2 * one.bytes).otherwise(told)
+    taken = pl.col("dur_ns").clip(lower_bound=1)
+    once = moved / rate / taken
+    return once, SCAN_PASSES_LEAST * once + SMALL_KERNEL_NS / _length(case, one, turns) / taken
 
 
 def _scanned(case: Case, chosen: pl.DataFrame) -> Change:
     """A few large kernels do the work, and only these are launched."""
-    change = shorten_kernels(case, chosen)
+    change = shorten_kernels(case, chosen.select("event", "least", "most"))
     return Change(
-        _launched_less(change.smallest, chosen, "most"), _launched_less(change.largest, chosen, "least")
+        _launched_less(change.smallest, chosen, "launched"), _launched_less(change.largest, chosen, "fewest")
     )
 
 
 def _launched_less(plan: Plan, chosen: pl.DataFrame, left: str) -> Plan:
-    """What is launched of the loop is as little of its launches as of its work."""
+    """Only what is left of the launches of the loop takes the host's time."""
     items = plan.items.join(chosen, on="event", how="left", maintain_order="left")
     share = items[left].fill_null(1.0).gather(plan.host["item"])
     return plan.with_host(pl.lit(share < 1) & pl.col("cause").is_in(LAUNCHING), pl.lit(share))
@@ -241,7 +281,7 @@ RULE: Rule[Case] = Rule(
     turn=142,
     page="kernels",
     owns="kernels, copies and gaps of a loop of 64 turns or more in a compiled program, and of what keeps its states, if the state is a linear recurrence: each element of it is multiplied by what does not depend on it, and such things are added (running means, discounted sums, diagonal state-space models, cumulative sums). From a tenth of the step on, where a scan takes half of the loop's time at most, and the loop's kernels are mostly short and no products",
-    change="the state takes 3 passes over the states of all turns at least (where all turns have the same factor, 12 over what they write out, and nothing outside of the loop that keeps the states of all turns) and twice the logarithm of their number at most, at the bandwidth of the memory; other small kernels of the loop take 5 to 40 % of their time, long ones at most all of it, and none is launched turn by turn",
+    change="the state takes 3 passes over the states of all turns at least (where all turns have the same factor, 12 over what they write out, and nothing outside of the loop that keeps the states of all turns) and twice the logarithm of their number at most, at the bandwidth of the memory; small kernels of the loop that only count, or read and write rows, take one to three passes over what they move, others 5 to 40 % of their time, long ones at most all of it, and none is launched turn by turn",
     fix={
         "jax": "Compute the recurrence h = a·h + b for all steps in parallel instead of lax.scan: jax.lax.associative_scan over the pairs (a, b) with (a1, b1), (a2, b2) → (a1·a2, a2·b1 + b2), jnp.cumsum or jnp.cumprod where there is only a sum or a product, or a convolution (by FFT if long) where a does not change. Very long sequences: in chunks, with lax.scan over the chunks.",
         "tensorflow": "Compute the recurrence h = a·h + b for all steps in parallel instead of a tf.while_loop or tf.scan: tfp.math.scan_associative over the pairs (a, b), tf.cumsum or tf.math.cumprod, or a convolution where a does not change.",
