@@ -1,7 +1,7 @@
 """Modules of one class that a function calls one after the other, none of which needs the result of another: one layer for each channel, field or head.
 
 The layers of a model are called in the same way, but each gets what the one before returned. Two things show that these do not:
-a result that cannot be the next one's input, because it has another width or is no index, and a slice of the same tensor that is cut
+a result that cannot be the next one's input, because it has another width or is not an index, and a slice of the same tensor that is cut
 for each call.
 """
 
