@@ -62,7 +62,9 @@ def find(case: Case) -> Finding | None:
     times = float(loops.found.filter(pl.col("frame") == longest["frame"][0])["iterations"][0])
     detail = f"{case.of_step(ns)} passes while a loop launches the same work about {times:,.0f} times, piece by piece."
     evidence = {"iterations": round(times)}
-    found = timed(case, RULE, owned, batched(case, loops), detail, evidence)
+    together = batched(case, loops)
+    change = Change(together.smallest, _at_best(case, together.largest))
+    found = timed(case, RULE, owned, change, detail, evidence)
     found.where = where(case.trace, longest["frame"])[:TOP_NAMES]
     return found
 
@@ -124,7 +126,7 @@ def batched(case: Case, loops: Loops) -> Change:
         largest = _batched_share(items, BATCHED_EFFICIENCY_MOST)
     return Change(
         _launch_together(case, less, _less_of_host(case, more, loops, left), smallest),
-        _at_best(case, _launch_together(case, less, _less_of_host(case, less, loops, left), largest)),
+        _launch_together(case, less, _less_of_host(case, less, loops, left), largest),
     )
 
 
