@@ -349,6 +349,42 @@ def test_rows_that_differ_are_no_repetition() -> None:
     assert repeated_rows.find(case(*[messages()[2:]] * 3)) is None
 
 
+def gated(values: int = 1, meet: bool = True) -> list[Op]:
+    """Layers on the rows of two gathers, which meet behind them, and the gradients of the layers and the gathers."""
+    wide, kernel = "[32000,256]", "void at::native::elementwise_kernel"
+    inner = Op("aten::gather", f"[[4000,256],[],{wide},[],{wide}]", "void at::native::gather", 100)
+    gathered = Op("aten::index_select", "[[4000,256],[],[32000]]", inside=(inner,))
+    layer = Op("aten::linear", f"[{wide},[256,256],[256]]", GEMM, 200)
+    back = Op("aten::mm", f"[{wide},[256,256]]", GEMM, 200, "autograd")
+    scatter = Op("aten::index_add_", f"[[4000,256],[],[32000],{wide},[]]", "void index_add", 100, "autograd")
+    layers = 1 + values
+    return [
+        gathered,
+        gathered,
+        *[layer] * layers,
+        Op("aten::mul", f"[{wide},{wide if meet else []}]", kernel, 300),
+        *[Op(f"{ENGINE} AddmmBackward0", track="autograd", sequence="1", inside=(back,))] * layers,
+        *[Op(f"{ENGINE} IndexSelectBackward0", track="autograd", sequence="2", inside=(scatter,))] * 2,
+    ]
+
+
+def test_what_rows_of_two_gathers_do_together_stays() -> None:
+    together, apart = (repeated_rows.find(case(*[gated(meet=meet)] * 3)) for meet in (True, False))
+    assert together is not None
+    assert apart is not None
+    # Products take 800 µs; only if no rows meet, the 300 µs of the elementwise kernel go as well.
+    assert together.share < apart.share * 0.8
+    assert together.speedup.high < apart.speedup.high
+
+
+def test_several_layers_on_one_gather_need_as_many_gathers() -> None:
+    """Of the products an eighth to a quarter stays, but 400 µs of gathers and scatters become 600."""
+    found = repeated_rows.find(case(*[gated(values=2)] * 3))
+    assert found is not None
+    assert found.speedup.mid < 1 / (1 - 0.75 * found.share)
+    assert found.speedup.low > 1
+
+
 def edges(rows: int = 32000, joined: str = "[[[32000,256],[32000,256]],[]]") -> list[Op]:
     """A layer on the joined rows of two gathers, and its gradient."""
     gathered = Op("aten::index_select", f"[[4000,256],[],[{rows}]]", "void at::native::gather", 40)

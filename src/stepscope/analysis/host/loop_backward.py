@@ -11,7 +11,8 @@ from stepscope.trace.trace import Trace
 
 _ENGINE = r"^autograd::engine::evaluate_function: "
 _NUMBER = ["step", "sequence"]
-_SUMS_UP = "AccumulateGrad"  # all of them have the same number
+_SUMS_UP = "AccumulateGrad"  # all of them have the same number, or none
+_NODE = ["event", "start", "frame"]
 
 
 def with_backward(trace: Trace, loops: Loops) -> Loops:
@@ -25,8 +26,35 @@ def with_backward(trace: Trace, loops: Loops) -> Loops:
     is_node = engine.gather(numbers["event"])
     inside = ancestors(events, engine).gather(numbers["event"]).is_not_null()
     forward = _makers(numbers.filter(~is_node & ~inside), loops)
-    nodes = numbers.filter(is_node & ~sums.gather(numbers["event"])).join(forward, on=_NUMBER)
+    others = numbers.filter(is_node & ~sums.gather(numbers["event"]))
+    others = others.join(forward, on=_NUMBER, how="left", maintain_order="left").select(*_NODE)
+    nodes = pl.concat([others, _of_siblings(events, loops, sums & engine, others)]).drop_nulls("frame")
     return loops if nodes.is_empty() else Loops(loops.found, _below(events, nodes, loops.loop_of))
+
+
+def merged_parameters(trace: Trace, whole: Loops) -> float:
+    """What is left of the parameters that get a gradient when the modules of siblings become one: a share of their number."""
+    events = trace.events
+    nodes = events_named(events, lambda known: known.str.contains(f"{_ENGINE}.*{_SUMS_UP}"))
+    mine = pl.DataFrame({"frame": whole.loop_of.filter(nodes & events["step"].is_not_null())})
+    if mine.is_empty():
+        return 1.0
+    siblings = whole.found.filter("siblings").select("frame", left=1 / pl.col("iterations"))
+    left = mine.join(siblings, on="frame", how="left")["left"].fill_null(1.0)
+    return float(left.sum()) / len(left)
+
+
+def _of_siblings(events: pl.DataFrame, loops: Loops, sums: pl.Series, others: pl.DataFrame) -> pl.DataFrame:
+    """Gradients that are added to those of a parameter right after a node of a loop whose turns have modules of their own.
+
+    They belong to that loop: one module for all turns has one parameter. If all turns use the same module, it has so anyway.
+    """
+    siblings = loops.found.filter("siblings")["frame"]
+    added = events.filter(sums & events["step"].is_not_null())
+    added = added.select("track", event="id", start="start_ns").sort("start")
+    before = others.select("start", "frame", track=events["track"].gather(others["event"])).sort("start")
+    found = added.join_asof(before, on="start", by="track", check_sortedness=False)
+    return found.filter(pl.col("frame").is_in(siblings.implode())).select(*_NODE)
 
 
 def _makers(forward: pl.DataFrame, loops: Loops) -> pl.DataFrame:

@@ -1,8 +1,8 @@
 """Loops in Python that launch the same work again and again within one step: over experts, samples, parameters, time steps.
 
 A loop shows as one call of a function in which the same ops, library functions or modules are called many times. The
-layers of a model do not count: each is a module of its own. What a module of the user's calls counts only where its calls
-are passes that do not need one another.
+layers of a model do not count: each is a module of its own. Modules of one class count where none needs another. What a module
+of the user's calls counts only where its calls are passes that do not need one another.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import polars as pl
 
 from stepscope.analysis.host.names import PLACE, STANDARD_FRAME
 from stepscope.analysis.host.passes import repeated_passes
+from stepscope.analysis.host.siblings import sibling_modules
 from stepscope.lazy import dataclass
 from stepscope.registers.policy.findings import (
     LOOP_BODY_SHARE,
@@ -29,14 +30,17 @@ LOOPS: Columns = {
     "launches": pl.UInt32,
     "whole": pl.Boolean,
     "passes": pl.Boolean,
+    "siblings": pl.Boolean,
 }
 _OF_FRAMEWORK = r"^nn\.Module: |(^|site-packages/|dist-packages/)(torch|torch_xla|functorch|triton|jax|jaxlib|tensorflow|keras)[/\\]"
 _GENERATED = r"[/\\]c[a-z2-7]{51}\.py\("  # by Inductor, named by the hash of its text: a compiler wrote it, and nobody can batch it
 
+_JOINS = ("aten::stack", "aten::cat", "aten::concat", "aten::concatenate")
+
 
 @dataclass(frozen=True)
 class Loops:
-    """`found`: frame (the call that loops), iterations, launches, whole, passes (of a model, one for each input). `loop_of`: for each event of the host the loop it runs in, or null."""
+    """`found`: frame (the call that loops), iterations, launches, whole, passes (of a model, one for each input), siblings (each turn has a module of its own). `loop_of`: for each event of the host the loop it runs in, or null."""
 
     found: pl.DataFrame
     loop_of: pl.Series
@@ -51,7 +55,7 @@ def find_loops(trace: Trace) -> Loops:
     if repeated.is_empty():
         return Loops(pl.DataFrame(schema=LOOPS), _nowhere(events))
     found = _loops(repeated, _launches_below(events, repeated["frame"].unique().sort(), launching))
-    return Loops(found, _loop_of(events, repeated, found, launching))
+    return Loops(found, _with_joints(trace, repeated, _loop_of(events, repeated, found, launching)))
 
 
 def _nowhere(events: pl.DataFrame) -> pl.Series:
@@ -68,7 +72,7 @@ def _frames(events: pl.DataFrame) -> pl.Series:
 
 
 def _called(trace: Trace, launching: pl.Series) -> pl.DataFrame:
-    """What the user's functions call that launches device work in a step: call, launches, frame, name, own (calls a function of the user's), passes."""
+    """What the user's functions call that launches device work in a step: call, launches, frame, name, own (calls a function of the user's), passes, siblings."""
     events, frames = trace.events, _frames(trace.events)
     below = frames.gather(events["parent"]).fill_null(False)
     direct = pl.DataFrame({"call": ancestors(events, below).gather(launching)}).drop_nulls()
@@ -77,11 +81,15 @@ def _called(trace: Trace, launching: pl.Series) -> pl.DataFrame:
     per_call = pl.concat([per_call, _functions(events, frames, per_call), passes])
     per_call = per_call.unique("call", keep="last", maintain_order=True)
     calls = per_call["call"]
-    return per_call.with_columns(
+    called = per_call.with_columns(
         frame=events["parent"].gather(calls),
         name=events["name"].gather(calls),
         own=frames.gather(calls),
         passes=calls.is_in(passes["call"].implode()),
+    )
+    named = called.join(sibling_modules(trace, called), on="call", how="left", maintain_order="left")
+    return named.with_columns(name=pl.coalesce("first", "name"), siblings=pl.col("first").is_not_null()).drop(
+        "first"
     )
 
 
@@ -111,7 +119,9 @@ def _launches_below(events: pl.DataFrame, calls: pl.Series, launching: pl.Series
 def _loops(repeated: pl.DataFrame, below: pl.DataFrame) -> pl.DataFrame:
     """The frames that loop; `whole`: most of what they launch is the loop's, and with it the time between the calls."""
     summed = repeated.group_by("frame").agg(
-        pl.col("launches").sum(), pl.col("passes").any(), iterations=pl.col("times").min().cast(pl.Float64)
+        pl.col("launches").sum(),
+        pl.col("passes", "siblings").any(),
+        iterations=pl.col("times").min().cast(pl.Float64),
     )
     mine = summed.join(below, left_on="frame", right_on="call").with_columns(
         whole=pl.col("launches") >= LOOP_BODY_SHARE * pl.col("all")
@@ -132,3 +142,24 @@ def _loop_of(
             loop, known = loop.scatter(calls, frames), known.scatter(calls, True)
     nearest = pl.when(known).then(events["id"]).otherwise(ancestors(events, known))
     return loop.gather(pl.select(nearest).to_series())
+
+
+def _with_joints(trace: Trace, repeated: pl.DataFrame, loop_of: pl.Series) -> pl.Series:
+    """The same with the op that joins the results of siblings right behind them: one module for all returns them joined."""
+    events = trace.events
+    last = repeated.filter("siblings").sort("call").unique("frame", keep="last", maintain_order=True)
+    last = last.select(
+        "frame", **{name: events[name].gather(last["call"]) for name in ("track", "start_ns", "dur_ns")}
+    )
+    if last.is_empty():
+        return loop_of
+    ops = events.filter(events["kind"] == "op").select(
+        "track", "start_ns", joint="id", text=pl.col("name").cast(pl.String)
+    )
+    ends = last.select("frame", "track", start_ns=pl.col("start_ns") + pl.col("dur_ns")).sort("start_ns")
+    behind = ends.join_asof(
+        ops.sort("start_ns"), on="start_ns", by="track", strategy="forward", check_sortedness=False
+    ).filter(pl.col("text").is_in(_JOINS))
+    mine = pl.repeat(None, len(events), dtype=pl.UInt32, eager=True).scatter(behind["joint"], behind["frame"])
+    around = ancestors(events, mine.is_not_null())
+    return pl.select(pl.coalesce(loop_of, mine, mine.gather(around))).to_series()

@@ -1,11 +1,13 @@
-"""Dense gradients of embedding tables on a CPU, where ops fill and update them by themselves."""
+"""Dense gradients of embedding tables: on a CPU ops fill and update them by themselves, on a device the launches count as well."""
 
 from __future__ import annotations
 
 import pytest
 
 from stepscope.analysis.findings.apply import apply_rules
+from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.rules.kernels.dense_embedding_gradient import RULE
+from tests.analysis.compute.traces import compute_trace
 from tests.analysis.findings.rules.host_training import (
     ENGINE,
     Call,
@@ -15,6 +17,7 @@ from tests.analysis.findings.rules.host_training import (
     gradient,
     optimizer,
 )
+from tests.builders.cases import case_of
 
 TABLE, ROWS = "[500000,64]", 500000
 
@@ -76,3 +79,32 @@ def test_a_list_of_tensors_counts_by_its_tables() -> None:
 )
 def test_tables_that_need_dense_gradients(steps: tuple[Call, ...]) -> None:
     assert RULE.findings(case_of_calls(*steps)) == []
+
+
+def updated_on_device(pieces: int) -> Finding:
+    """Steps of 1000 µs whose optimizer passes over a table for 800 µs, and takes 300 µs to launch that, in some pieces."""
+    table = "[[10000000,64]]"
+    lines = ["track  start  dur  name  kind  launches  shapes  dtypes  inputs"]
+    for number in range(3):
+        at = 1000 * number
+        lines += [
+            f"main  {at}  1000  ProfilerStep#{number}  annotation  -  -  -  -",
+            f'main  {at + 10}  8  aten::embedding_dense_backward  op  -  [[8192,64],[8192],[],[],[]]  float,long  ["","","10000000"]',
+            f"main  {at + 11}  5  cudaLaunchKernel  runtime  embedding_backward  -  -  -",
+            f"stream 7  {at + 20}  100  embedding_backward  kernel  -  -  -  -",
+            f"main  {at + 30}  310  Optimizer.step#Adam.step  annotation  -  -  -  -",
+            f"main  {at + 35}  300  aten::_fused_adam_  op  -  [{table},{table},{table},{table}]  TensorList,TensorList,TensorList,TensorList  -",
+        ]
+        for piece in range(pieces):
+            host, device = 300 // pieces, 800 // pieces
+            start, kernel = at + 35 + host * piece, f"multi_tensor_apply_kernel_{piece}"
+            lines += [f"main  {start}  {host - 1}  cudaLaunchKernel  runtime  {kernel}  -  -  -"]
+            lines += [f"stream 7  {at + 160 + device * piece}  {device}  {kernel}  kernel  -  -  -  -"]
+        lines += [f"main  {at + 400}  590  cudaDeviceSynchronize  runtime  -  -  -  -"]
+    found = {each.code: each for each in apply_rules(case_of(compute_trace("\n".join(lines))))}
+    return found[RULE.code]
+
+
+def test_a_few_rows_need_no_launch_for_each_piece_of_the_table() -> None:
+    few, many = updated_on_device(1), updated_on_device(10)
+    assert many.speedup.mid > 1.3 * few.speedup.mid

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.analysis.findings.case import Case
-from stepscope.analysis.findings.change import Change
+from stepscope.analysis.findings.change import Change, with_warm_caches
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.function_loops import find_function_loop
 from stepscope.analysis.findings.joined_passes import find_passes
@@ -13,7 +13,7 @@ from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host.optimizer_loop import in_optimizer
 from stepscope.analysis.host.functions import where
-from stepscope.analysis.host.loop_backward import with_backward
+from stepscope.analysis.host.loop_backward import merged_parameters, with_backward
 from stepscope.analysis.host.loops import Loops
 from stepscope.analysis.replay.plan import Plan
 from stepscope.registers.calibration.kernels import RECURRENT_LEAST, RECURRENT_MOST
@@ -29,6 +29,7 @@ from stepscope.registers.policy.findings import (
     TOP_NAMES,
 )
 from stepscope.trace.lookup import events_named, names_of, rows_by_event
+from stepscope.trace.scopes import ancestors
 
 _COMPILES = (
     "jax",
@@ -37,6 +38,7 @@ _COMPILES = (
 _READS = ("aten::_local_scalar_dense",)  # .item(), float(), int(), bool()
 _COMPARES = ("aten::eq", "aten::ne")
 _CELLS = r"^aten::(lstm_cell|gru_cell|rnn_tanh_cell|rnn_relu_cell)$"
+_OF_NOBODY = ("profiler", "unexplained")
 _HOLDS_UP = ("dispatch", "sync", "python", "unexplained")
 
 
@@ -60,7 +62,9 @@ def find(case: Case) -> Finding | None:
     times = float(loops.found.filter(pl.col("frame") == longest["frame"][0])["iterations"][0])
     detail = f"{case.of_step(ns)} passes while a loop launches the same work about {times:,.0f} times, piece by piece."
     evidence = {"iterations": round(times)}
-    found = timed(case, RULE, owned, batched(case, loops), detail, evidence)
+    together = batched(case, loops)
+    change = Change(together.smallest, _at_best(case, together.largest))
+    found = timed(case, RULE, owned, change, detail, evidence)
     found.where = where(case.trace, longest["frame"])[:TOP_NAMES]
     return found
 
@@ -106,10 +110,11 @@ def _longest(loops: Loops, owned: pl.DataFrame) -> pl.DataFrame:
 def batched(case: Case, loops: Loops) -> Change:
     """The pieces are launched together, without waits between them, and their kernels come closer to the bound of their work.
 
-    So are those of their backward pass. The cells of a recurrent network still run one after the other, inside one call.
+    So are those of their backward pass, and the parameters of modules that become one. The cells of a recurrent network still run one after the other, inside one call.
     """
     recurrent = _is_recurrent(case, loops)
     whole = with_backward(case.trace, loops)
+    left = merged_parameters(case.trace, whole)
     less, more = _less_of_loop(case, whole), _less_of_loop(case, whole, with_more_ops=True)
     items = _kernels_of_loop(case, less).with_columns(
         counts=_less_of_item(case, _counts_classes(case, loops).cast(pl.Float64)) > 0
@@ -120,9 +125,14 @@ def batched(case: Case, loops: Loops) -> Change:
         smallest = _batched_share(items.with_columns(counts=False), BATCHED_EFFICIENCY_LEAST)
         largest = _batched_share(items, BATCHED_EFFICIENCY_MOST)
     return Change(
-        _launch_together(case, less, _less_of_host(case, more, loops), smallest),
-        _launch_together(case, less, _less_of_host(case, less, loops), largest),
+        _launch_together(case, less, _less_of_host(case, more, loops, left), smallest),
+        _launch_together(case, less, _less_of_host(case, less, loops, left), largest),
     )
+
+
+def _at_best(case: Case, plan: Plan) -> Plan:
+    """What no code of the job explains is small beside a long loop, and may be the profiler's; what the loop put out of the caches stays there."""
+    return with_warm_caches(plan.with_host(pl.col("cause").is_in(_OF_NOBODY), 0.0), case.plan)
 
 
 def _counts_classes(case: Case, loops: Loops) -> pl.Series:
@@ -186,14 +196,25 @@ def _batched_share(items: pl.DataFrame, efficiency: float) -> pl.Series:
     return found
 
 
-def _less_of_host(case: Case, less: pl.Series, loops: Loops) -> pl.Series:
-    """What is left of each row of the plan's host work, with one op for each of the loop's."""
-    own = less.gather(case.plan.host["event"])
+def _less_of_host(case: Case, less: pl.Series, loops: Loops, parameters: float) -> pl.Series:
+    """What is left of each row of the plan's host work, with one op for each of the loop's.
+
+    An optimizer goes through its parameters in Python, and so does zero_grad: if only a share of them is left, so is of that.
+    """
+    update = pl.when(_goes_through_parameters(case)).then(parameters)
+    own = pl.select(pl.coalesce(less, update)).to_series().gather(case.plan.host["event"])
     # Between two gradients of a loop the engine works for the next one.
     backward = pl.select(pl.when(loops.loop_of.is_null()).then(less)).to_series()
     following = _less_of_item(case, backward).gather(case.plan.host["item"])
     between = (case.plan.host["cause"] == "dispatch") & own.is_null()
     return pl.select(pl.when(between).then(following).otherwise(own)).to_series().fill_null(1.0)
+
+
+def _goes_through_parameters(case: Case) -> pl.Series:
+    """Which events are inside the optimizer."""
+    events = case.trace.events
+    is_optimizer = (events["role"] == "optimizer").fill_null(False)
+    return is_optimizer | ancestors(events, is_optimizer).is_not_null()
 
 
 def _launch_together(case: Case, less: pl.Series, host: pl.Series, device: pl.Series) -> Plan:
@@ -220,10 +241,10 @@ RULE: Rule[Case] = Rule(
     title="A Python loop launches the same work piece by piece",
     turn=85,
     page="ops",
-    owns="`dispatch`, `sync` and `python` inside a loop that calls the same ops eight times or more, or a model with a batch of one whose input is copied each time and does not come from the previous call. In compiled programs, all but the first of several runs of one program, if the next one takes their results together, or of several uses of most weights in one program, if none depends on another; the batch must be so small that one pass over all inputs takes at most three quarters of the time. On a CPU, all but the ops of a TensorFlow function that a step runs eight times or more, with the same ops and about as long, and which updates no variable",
-    change="the iterations are launched together, in the backward pass as well, and nothing waits between them. Their kernels reach 30 to 80 % of the bound of their work; those of recurrent cells take 85 to 135 % of their time. If each iteration compares the same tensors with another number, at most one pass over them remains. Kernels of compiled passes take the time of one of them, at worst times the square root of their number, and no less than their arithmetic, or reading the weights once, takes at 30 to 80 % of the bound. For a TensorFlow function on a CPU, at best what one run needs between its ops remains, and at worst everything: no profile shows whether a run needs the one before",
+    owns="`dispatch`, `sync` and `python` inside a loop that calls the same ops eight times or more, or eight modules of one class or more that do the same work and cannot need one another (a layer for each channel, field or head), or a model with a batch of one whose input is copied each time and does not come from the previous call. In compiled programs, all but the first of several runs of one program, if the next one takes their results together, or of several uses of most weights in one program, if none depends on another; the batch must be so small that one pass over all inputs takes at most three quarters of the time. On a CPU, all but the ops of a TensorFlow function that a step runs eight times or more, with the same ops and about as long, and which updates no variable",
+    change="the iterations are launched together, in the backward pass as well, and nothing waits between them; modules of one class become one, which leaves the optimizer as many parameters less. At best, what no code of the job explains goes as well, and the rest is dispatched from warm caches. Their kernels reach 30 to 80 % of the bound of their work; those of recurrent cells take 85 to 135 % of their time. If each iteration compares the same tensors with another number, at most one pass over them remains. Kernels of compiled passes take the time of one of them, at worst times the square root of their number, and no less than their arithmetic, or reading the weights once, takes at 30 to 80 % of the bound. For a TensorFlow function on a CPU, at best what one run needs between its ops remains, and at worst everything: no profile shows whether a run needs the one before",
     fix={
-        "pytorch": "Do it for all pieces at once: one call of a model with stacked inputs (torch.stack), batched products (torch.bmm, grouped matrix products, torch.vmap), torch._foreach_ ops for lists of parameters, indexing with one sorted index, or a module that has the loop inside (nn.LSTM); read results back once, after the loop. If each piece needs the one before, torch.compile the loop.",
+        "pytorch": "Do it for all pieces at once: one call of a model with stacked inputs (torch.stack), batched products (torch.bmm, grouped matrix products, torch.vmap), one stacked parameter and torch.baddbmm instead of a ModuleList of layers, one table with offsets instead of a list of embeddings, torch._foreach_ ops for lists of parameters, indexing with one sorted index, or a module that has the loop inside (nn.LSTM); read results back once, after the loop. If each piece needs the one before, torch.compile the loop.",
         "jax": "Run the model once on all inputs: jnp.concatenate them (for classifier-free guidance the conditional and the unconditional input, as a batch of two) or jax.vmap over them, and split the result.",
         "tensorflow": "If no run needs the result of the one before, stack the inputs and call the function once: model(tf.stack(inputs)), tf.concat (for classifier-free guidance the conditional and the unconditional input), or tf.vectorized_map. Otherwise put the loop inside one tf.function, so that only one call is dispatched.",
         ANY: "Do it for all pieces at once with batched ops.",

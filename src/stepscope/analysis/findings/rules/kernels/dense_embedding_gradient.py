@@ -10,9 +10,10 @@ import polars as pl
 from stepscope.analysis.compute.host_tables import looked_up_tables, table_passes
 from stepscope.analysis.compute.program_tables import program_tables, whole_passes
 from stepscope.analysis.findings.case import Case
+from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.dispatched import at_or_below
 from stepscope.analysis.findings.finding import Finding, Interval
-from stepscope.analysis.findings.promise import of_kernels, timed
+from stepscope.analysis.findings.promise import of_kernels, shorten_kernels, timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.registers.calibration.kernels import (
     FUSED_ADAM_TENSORS,
@@ -100,7 +101,28 @@ def _by_optimizer(case: Case, tables: pl.DataFrame) -> Finding | None:
             made.to_frame("event").select("event", least=pl.lit(0.0), most=pl.lit(1.0)),
         ]
     )
-    return of_kernels(case, RULE, chosen, _why(tables, elements), DENSE_TABLE_LEAST)
+    slices = case.free(pl.col("part") == "compute", pl.col("named_by").is_in(chosen["event"].implode()))
+    ns = case.per_step(slices)
+    if ns < DENSE_TABLE_LEAST * case.step_ns:
+        return None
+    shorter, launches = shorten_kernels(case, chosen), pl.lit(_launches_left(case, updates["event"], left))
+    change = Change(*(plan.with_host(launches < 1, launches) for plan in (shorter.smallest, shorter.largest)))
+    return timed(case, RULE, slices, change, f"{case.of_step(ns)} {_why(tables, elements)}")
+
+
+def _launches_left(case: Case, updates: pl.Series, left: float) -> pl.Series:
+    """For each row of the plan's host time what is left of it.
+
+    An op of the optimizer that goes through a whole table launches one kernel for each of its pieces; for a few rows it launches one.
+    """
+    events, kernels = case.trace.events, case.trace.kernels.drop_nulls("op")
+    mine = kernels.filter(pl.col("event").is_in(updates.implode()))
+    counts = mine.group_by("op").agg(count=pl.len())
+    shares = counts.select("op", share=pl.max_horizontal(1.0, left * pl.col("count")) / pl.col("count"))
+    of_op = pl.repeat(None, len(events), dtype=pl.Float64, eager=True).scatter(shares["op"], shares["share"])
+    around = of_op.gather(ancestors(events, of_op.is_not_null()))
+    share = pl.select(pl.coalesce(of_op, around, 1.0)).to_series()
+    return share.gather(case.plan.host["event"]).fill_null(1.0)
 
 
 def _sparse_tables(case: Case) -> pl.DataFrame:
@@ -168,7 +190,7 @@ RULE: Rule[Case] = Rule(
     turn_without_device=107,
     page="kernels",
     owns="kernels of the optimizer and of dense embedding gradients, if tables are most of the parameters and a batch touches less than a tenth of their rows; from 20 % of the step. In a compiled program: all kernels that pass over an array of the table's size, except those too short to read all of it, such as lookups and scatters of rows. Without a device: ops of gradients, the optimizer and zero_grad whose shapes are those of a table that the model only looks rows up in",
-    change="the optimizer skips the tables, except for a tenth of its time at most; at best, their gradients take no time. In a compiled program, at most 4 % of the passes over whole tables remain, and four times what the device's memory needs to read the rows of the batch and add them to the table. Without a device, the passes over whole tables take no time, or a tenth of it at worst",
+    change="the optimizer skips the tables, except for a tenth of its time at most, and launches one kernel where it launched one for each piece of them; at best, their gradients take no time. In a compiled program, at most 4 % of the passes over whole tables remain, and four times what the device's memory needs to read the rows of the batch and add them to the table. Without a device, the passes over whole tables take no time, or a tenth of it at worst",
     fix={
         "pytorch": "Update only the rows of the batch: nn.Embedding(…, sparse=True) with torch.optim.SparseAdam (or SGD, Adagrad) for the tables, and the usual optimizer for the rest. Rows that a batch lacks then keep their moments: results change a little.",
         "jax": "Update only the rows of the batch: take the gradient of the gathered rows, table[ids], instead of the table, and write the new rows with table.at[ids].set(…) (jnp.unique with a fixed size where ids repeat).",

@@ -34,6 +34,11 @@ _PRODUCTS = ("aten::linear", "aten::mm", "aten::addmm", "aten::matmul")
 _BY_ROW = r"^aten::(relu_?|gelu|silu_?|tanh|sigmoid|elu|leaky_relu_?|softplus|hardtanh_?|layer_norm|rms_norm|t|view|reshape|contiguous|to|flatten|mul|div)$"
 _BACKWARD = r"transpose\(|Backward"
 _OTHER_OPS = r"gather|scatter|index"
+_SCATTERS = r"scatter|index_add|index_put|embedding_dense_backward"
+_SUMS_OF_GRADIENTS = (
+    "aten::add_",
+    "aten::add",
+)  # as the engine adds up what several users of a tensor return
 Matrix = tuple[int, int]
 _SPLIT = {
     "pytorch": "Split the weight by the parts, apply each to its table and add what is gathered: w1, w2 = layer.weight.split(x.shape[1], 1); F.linear(x, w1)[src] + F.linear(x, w2, layer.bias)[dst] instead of layer(torch.cat([x[src], x[dst]], -1)).",
@@ -51,7 +56,10 @@ def find(case: Case) -> Finding | None:
         f"is spent on {most.rows:,} rows that are gathered from a table of {most.table:,}: the same rows are computed "
         f"about {most.rows / most.table:,.0f} times."
     )
-    return of_kernels(case, RULE, chosen, why, evidence={"rows": most.rows, "table": most.table})
+    evidence = {"rows": most.rows, "table": most.table}
+    return of_kernels(
+        case, RULE, chosen, why, owned=chosen.filter(pl.col("most") <= 1)["event"], evidence=evidence
+    )
 
 
 def _of_concatenations(case: Case) -> Finding | None:
@@ -122,13 +130,11 @@ def _in_programs(case: Case) -> list[Gathered]:
 
 def _in_ops(case: Case) -> list[Gathered]:
     """The same of ops: after a gather follow, on the same thread, ops that treat each row alike, with a product among them."""
-    names = pl.col("name").cast(pl.String)
-    first = case.lengths["step"].min()
-    ops = case.ops.filter(pl.col("outermost"), pl.col("step") == first)
-    ops = ops.with_columns(start=case.trace.events["start_ns"].gather(ops["event"])).sort("track", "start")
-    rows = ops.select("track", names, shapes=pl.col("shapes").cast(pl.String))
-    if not rows["name"].is_in(_GATHERS).any():
+    if not case.ops["name"].unique().cast(pl.String).is_in(_GATHERS).any():
         return []
+    # What these ops are made of is up to PyTorch: index_select calls gather in some versions.
+    schema = {"track": pl.UInt32, "name": pl.String, "shapes": pl.String}
+    rows = pl.DataFrame(_calls(case), schema=schema, orient="row")
     by_row = rows["name"].str.contains(_BY_ROW)
     found: list[Gathered] = []
     current, width, track = None, 0, None
@@ -178,6 +184,11 @@ def _kernels(case: Case, gathered: Gathered, alike: Iterable[Gathered]) -> pl.Da
     covered = int(proven["time_ns"].sum()) >= REPEATED_ROWS_COVERED * int(products["time_ns"].sum())
     share = gathered.table / gathered.rows
     least, most = share, min(1.0, REPEATED_ROWS_MOST * share)
+    layers, gathers = (0, 0) if case.runs_programs else _count(case, gathered, inputs)
+    if covered and gathers > 1 and _meet(gathered.rows, of_rows, known):
+        return _of_layers(rows, of_rows, gathered, layers / gathers).with_columns(
+            least=pl.coalesce("least", pl.lit(least)), most=pl.coalesce("most", pl.lit(most))
+        )
     chosen = [_left((of_rows if covered else proven)["event"], least, most)]
     if covered and case.runs_programs:
         joining = {one.by for one in alike}
@@ -185,6 +196,47 @@ def _kernels(case: Case, gathered: Gathered, alike: Iterable[Gathered]) -> pl.Da
         others = rows.filter(pl.col("shapes").is_in(moving))
         chosen.append(_left(others["event"], FUSED_GATHER_LEAST, FUSED_GATHER_MOST))
     return pl.concat(chosen).unique("event", maintain_order=True)
+
+
+def _count(case: Case, gathered: Gathered, inputs: set[Matrix]) -> tuple[int, int]:
+    """How many products the program applies to such rows in a step, and how often it gathers them."""
+    products = gathers = 0
+    for _, name, text in _calls(case):
+        given = _matrices(text)
+        if name in _PRODUCTS:
+            products += any(each in inputs for each in given[:2])
+        elif name in _GATHERS and given:
+            gathers += given[0][0] == gathered.table and f"[{gathered.rows}]" in (text or "")
+    return products, gathers
+
+
+def _meet(height: int, of_rows: pl.DataFrame, known: dict[str, list[Matrix]]) -> bool:
+    """Whether rows of one gather are combined with those of another: that is different for each of them, and stays."""
+    forward = of_rows.filter(~pl.col("product"), ~pl.col("backward"))["shapes"].unique()
+    return any([rows for rows, _ in known[text]].count(height) > 1 for text in forward)
+
+
+def _of_layers(rows: pl.DataFrame, of_rows: pl.DataFrame, gathered: Gathered, gathers: float) -> pl.DataFrame:
+    """event, least, most of the products, their gradients and the sums for biases; least and most are null where the share of rows holds.
+
+    `gathers`: by how much the gathers grow, and the sums of their gradients, where several layers are applied to the rows of one; these
+    need no sum over the layers then.
+    """
+    several = gathers > 1
+    of_bias = pl.col("backward") & (pl.col("called") == "aten::sum")
+    over_layers = pl.col("called").is_in(_SUMS_OF_GRADIENTS) & pl.col("backward") & several
+    kernels = of_rows.filter(pl.col("product") | of_bias | over_layers)["event"]
+    size = pl.col("shapes").str.contains(rf"\[{gathered.rows}\b") & pl.col("shapes").str.starts_with(
+        f"[[{gathered.table},"
+    )
+    scatters = pl.col("called").str.contains(_SCATTERS)
+    again = rows.filter(pl.col("moves") & size, scatters == pl.col("backward"))["event"]
+    none = pl.lit(None, pl.Float64)
+    return pl.concat(
+        [kernels.to_frame().with_columns(least=none, most=none), _left(again, gathers, gathers)]
+        if several
+        else [kernels.to_frame().with_columns(least=none, most=none)]
+    )
 
 
 def _left(events: pl.Series, least: float, most: float) -> pl.DataFrame:
@@ -233,8 +285,8 @@ RULE: Rule[Case] = Rule(
     title="A layer is applied to gathered rows, most of which are the same",
     turn=184,
     page="ops",
-    owns="products whose input consists of rows gathered from a table with half as many rows or fewer, or of sums and concatenations of such rows, their gradients, and all other work on as many rows; outside compiled programs without gathers and scatters",
-    change="their time shrinks to the share of the table's rows, at most twice that; 10 to 60 % of the time of gathers and scatters, which a compiler then fuses, remains",
+    owns="products whose input consists of rows gathered from a table with half as many rows or fewer, or of sums and concatenations of such rows, their gradients, and all other work on as many rows; outside compiled programs without gathers and scatters, and of the products alone if rows of several gathers are combined behind them",
+    change="their time shrinks to the share of the table's rows, at most twice that; if several layers are applied to the rows of one gather, each takes a gather and a scatter of its gradients of its own. In compiled programs, 10 to 60 % of the time of gathers and scatters, which a compiler then fuses, remains",
     fix={
         "pytorch": "Apply the layer to the table first, then gather: layer(nodes)[index] instead of layer(nodes[index]). It is the same where the layer needs one row at a time.",
         "jax": "Apply the layer to the table first, then gather: layer(nodes)[index] instead of layer(nodes[index]). It is the same where the layer needs one row at a time. For two joined rows split the weights: (nodes @ w1)[source] + (nodes @ w2)[target] instead of concatenate([nodes[source], nodes[target]]) @ w.",
