@@ -65,6 +65,12 @@ def test_layers_of_a_model_are_no_loop() -> None:
     assert loops.found.is_empty()
 
 
+@pytest.mark.parametrize("shapes", ["[[],[96,336]]", "[[64],[]]", "[[]]", "[[[64]]]", "[["])
+def test_shapes_that_no_layer_has_are_no_loop(shapes: str) -> None:
+    _, loops = modules(shapes)
+    assert loops.found.is_empty()
+
+
 def test_layers_with_a_slice_of_one_tensor_each_are_a_loop() -> None:
     _, loops = modules("[[64,32],[32,32],[32]]", cut=SLICED)
     assert loops.found["iterations"].to_list() == [COUNT]

@@ -57,3 +57,14 @@ def test_only_the_row_of_the_turn_moves(name: str, size: int | None) -> None:
     beside = module.instructions(module.entry)
     (one,) = (each for each in beside if each.name == name)
     assert turn_bytes(module, one, beside) == size
+
+
+def test_a_circle_of_views_is_followed_once() -> None:
+    """No compiler writes one, but a damaged file may have it."""
+    module = Module(program(CODE))
+    beside = module.instructions(module.entry)
+    (one,) = (each for each in beside if each.name == "written")
+    inside = module.instructions(one.called[0])
+    (row,) = (each for each in inside if each.name == "row")
+    row.operands.append(row.id)
+    assert turn_bytes(module, one, beside) == 4 + 2 * 32

@@ -96,8 +96,9 @@ def _describe(kind: str, op: str | None, text: str | None, cut: str | None) -> t
         return None, False, False
     if op == _LOOKS_UP and len(shapes) > 1:  # tables of all heights fit into one, with an offset for each
         return f"{op} {shapes[0][1:]} {shapes[1]}", True, True
-    widens = kind == _WIDENS and len(shapes) > 1 and len(shapes[1]) > 1 and shapes[1][0] != shapes[0][-1]
-    return f"{op} {text}", widens, _is_slice(shapes[0], _shapes(cut))
+    given, weights = shapes[0], shapes[1] if len(shapes) > 1 else []
+    widens = kind == _WIDENS and bool(given) and len(weights) > 1 and weights[0] != given[-1]
+    return f"{op} {text}", widens, _is_slice(given, _shapes(cut))
 
 
 def _is_slice(given: list[int], cut: Shapes) -> bool:

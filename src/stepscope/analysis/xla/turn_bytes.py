@@ -12,7 +12,8 @@ from stepscope.analysis.xla.loops import root_of
 _MORE = frozenset(
     ("dot", "convolution", "custom-call", "fft", "sort", "scatter", "while", "conditional", "call", "fusion")
 )
-_VIEWS = ("bitcast", "reshape", "get-tuple-element")
+_SAME_BYTES = ("bitcast", "reshape")
+_VIEWS = (*_SAME_BYTES, "get-tuple-element")
 _UPDATES = "dynamic-update-slice"
 
 
@@ -35,28 +36,45 @@ def turn_bytes(module: Module, one: Instruction, beside: Sequence[Instruction]) 
 
 def _read_bytes(value: Instruction, inside: Sequence[Instruction]) -> int:
     """What a fusion reads of something that it is given: rows where it only takes or replaces these."""
+    whole = shape_bytes(value.shape) or 0
     total = 0
-    for user in (each for each in inside if value.id in each.operands):
-        first = user.operands[0] == value.id
-        if user.opcode == "dynamic-slice" and first:
-            total += shape_bytes(user.shape) or 0
-        elif user.opcode in _VIEWS:
-            total += _read_bytes(user, inside)
-        elif not (user.opcode == _UPDATES and first):
-            total += shape_bytes(value.shape) or 0
-    return min(total, shape_bytes(value.shape) or 0)
+    for name in _names_of(value, inside):
+        for user in (each for each in inside if name in each.operands):
+            first = user.operands[0] == name
+            if user.opcode == "dynamic-slice" and first:
+                total += shape_bytes(user.shape) or 0
+            elif user.opcode not in _VIEWS and not (user.opcode == _UPDATES and first):
+                total += whole
+    return min(total, whole)
+
+
+def _names_of(value: Instruction, inside: Sequence[Instruction]) -> set[int]:
+    """The value and what shows it under another name or shape, each once: a damaged file may have circles."""
+    names, waiting = {value.id}, [value.id]
+    while waiting:
+        name = waiting.pop()
+        fresh = {each.id for each in inside if each.opcode in _VIEWS and name in each.operands} - names
+        names |= fresh
+        waiting += fresh
+    return names
 
 
 def _written_bytes(root: Instruction | None, inside: Sequence[Instruction]) -> int:
     """What is written: a row where an array is updated in place."""
     known = {each.id: each for each in inside}
-    if root is None:
-        return 0
-    operands = [known[at] for at in root.operands if at in known]
-    if root.opcode == "tuple":
-        return sum(_written_bytes(each, inside) for each in operands)
-    if root.opcode in _VIEWS and operands:
-        return min(shape_bytes(root.shape) or 0, _written_bytes(operands[0], inside))
-    if root.opcode == _UPDATES and len(operands) > 1:
-        return shape_bytes(operands[1].shape) or 0
-    return shape_bytes(root.shape) or 0
+    waiting = [] if root is None else [root]
+    seen: set[int] = set()
+    total = 0
+    while waiting:
+        one = waiting.pop()
+        if one.id in seen:
+            continue
+        seen.add(one.id)
+        operands = [known[at] for at in one.operands if at in known]
+        if one.opcode == "tuple" or (one.opcode in _SAME_BYTES and operands):
+            waiting += operands
+        elif one.opcode == _UPDATES and len(operands) > 1:
+            total += shape_bytes(operands[1].shape) or 0
+        else:
+            total += shape_bytes(one.shape) or 0
+    return total
