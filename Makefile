@@ -77,8 +77,11 @@ FUZZ_SECONDS ?= 600
 # Through the whole pipeline. Which have passed is written down in .fuzz: the next soak goes on with others.
 FUZZ_CASES ?= 3000
 
+# One that breaks a promise does not keep the others from being measured.
+BENCHES := overhead load commands viewer diagnosis assistant trying diff ranks
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test all-parts unit lint pytest web web-tools capture native docs docs-test versions bench soak fuzz-asan wheels release-check clean
+.PHONY: help demo test all-parts unit lint pytest web web-tools capture native docs docs-test versions bench $(addprefix bench-,$(BENCHES)) soak fuzz-asan wheels release-check clean
 
 help: ## what can be made here
 	@sed -n 's/^\([a-z-]*\):.*## /\1:/p' Makefile | expand -t 4 | awk -F: '{ printf "  make %-13s %s\n", $$1, $$2 }'
@@ -163,17 +166,29 @@ docs-test: $(FRAMEWORKS)/.dev ## run every code block of the tutorials (TUTORIAL
 versions: $(VENV)/.run ## smoke tests with the lowest and the newest dependencies, on every Python of 3.10 to 3.14 found here
 	$(PY) -m tests.versions $(VERSIONS)
 
-bench: $(VENV)/.dev $(FRAMEWORKS)/.dev ## ours and the peers side by side; fails where we are slower or larger than promised
+bench: ## ours and the peers side by side; fails where we are slower or larger than promised
+	@$(MAKE) --no-print-directory -j1 -k $(addprefix bench-,$(BENCHES))
+
+$(addprefix bench-,$(BENCHES)): $(VENV)/.dev $(FRAMEWORKS)/.dev
+bench-overhead:
 	$(FRAMEWORKS)/bin/python -m benchmarks.overhead
+bench-load:
 	$(PY) -m benchmarks $(BENCH)
+bench-commands:
 	$(PY) -m benchmarks.commands $(COMMANDS)
+bench-viewer:
 	$(PY) -m benchmarks.viewer
+bench-diagnosis:
 	$(PY) -m benchmarks.diagnosis.score
+bench-assistant:
 	$(PY) -m benchmarks.assistant
+bench-trying:
 	$(PY) -m benchmarks.trying.same
 	PYTHONPATH=src $(FRAMEWORKS)/bin/python -m benchmarks.trying
+bench-diff:
 	$(PY) -m benchmarks.diff
 	PYTHONPATH=src $(FRAMEWORKS)/bin/python -m benchmarks.diff.beside_xprof
+bench-ranks:
 	$(PY) -m benchmarks.ranks
 	$(PY) -m benchmarks.ranks --model discrete
 	$(PY) -m benchmarks.ranks.scale
