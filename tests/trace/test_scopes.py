@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from stepscope.trace.scopes import sums_below
 from tests.builders.tables import check, trace
 
 EVENTS = """
@@ -45,6 +46,15 @@ def test_paths() -> None:
 def test_a_scope_that_the_file_names_wins() -> None:
     found = trace(EVENTS, ops=pl.DataFrame({"event": [4, 5], "scope": ["given", None]}))
     assert found.ops["scope"].to_list() == ["given", "Model_0/Block_3/Linear_7"]
+
+
+def test_values_below_an_event_are_summed_with_its_own() -> None:
+    events = trace(EVENTS).events
+    below = sums_below(events, events["kind"] == "op")
+    names = events["name"].cast(pl.String).to_list()
+    counts = dict(zip(names, below.to_list(), strict=True))
+    assert counts["nn.Module: Model_0"] == 4 and counts["nn.Module: Linear_7"] == 2
+    assert counts["aten::relu"] == 1 and counts["nn.Module: not a call"] == 1
 
 
 def test_the_closest_python_call() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.native import order
-from stepscope.trace.columns import buffer, repeated, rows_or_null
+from stepscope.trace.columns import buffer, repeated, rows_or_null, series
 from stepscope.trace.lookup import names_of, parents_of, rows_by_event
 from stepscope.trace.schema import Text
 
@@ -18,6 +18,12 @@ def ancestors(events: pl.DataFrame, wanted: pl.Series) -> pl.Series:
     """For each event its closest ancestor that is wanted, or null."""
     up = parents_of(events)
     return rows_or_null("ancestor", order.nearest(up, buffer(wanted.cast(pl.UInt8))))
+
+
+def sums_below(events: pl.DataFrame, values: pl.Series) -> pl.Series:
+    """For each event the sum of the values of all events inside it, and of its own; counts where they are truth values."""
+    own = values.cast(pl.Int64)
+    return series("below", order.subtree_sums(parents_of(events), buffer(own)), pl.Int64)
 
 
 def with_module_scopes(ops: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:

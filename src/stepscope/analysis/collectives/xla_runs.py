@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from stepscope.analysis.host.program_calls import name_call
 from stepscope.registers.calibration.launches import AGREED_RUN_ID
 from stepscope.trace.frames import conform
 from stepscope.trace.trace import Trace
@@ -55,6 +56,6 @@ def _with_steps(trace: Trace, rows: pl.DataFrame, module: str) -> pl.DataFrame:
 def _launches(trace: Trace, function: str) -> pl.Series:
     """The steps in which the function was called, in order; a call inside a call of the same is no other."""
     events = trace.events
-    calls = events.filter(pl.col("name").cast(pl.String) == f"PjitFunction({function})")
+    calls = events.filter(pl.col("name").cast(pl.String) == name_call(function))
     inner = calls["parent"].is_in(calls["id"].implode()).fill_null(False)
     return calls.filter(~inner).sort("start_ns")["step"]

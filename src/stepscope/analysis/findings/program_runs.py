@@ -13,6 +13,7 @@ from functools import cached_property
 import polars as pl
 
 from stepscope.analysis.findings.case import Case
+from stepscope.analysis.host.program_calls import name_call
 from stepscope.lazy import dataclass
 from stepscope.registers.policy.findings import EAGER_CALLS, KERNELS_OF_EAGER_CALL, MAJORITY, NEARLY_ALL
 from stepscope.trace.scopes import ancestors
@@ -74,9 +75,7 @@ class ProgramRuns:
     def calls_of_compiled(self, events: pl.DataFrame) -> pl.Series:
         """For each event the call of a compiled function that it is or is inside of, else null; without the body of a loop."""
         compiled = self.starts.filter("is_compiled", pl.col("program") != pl.lit(self.loop or "", pl.String))
-        names = [
-            f"PjitFunction({name.removeprefix(_FRAMEWORK_PREFIX)})" for name in compiled["program"].unique()
-        ]
+        names = [name_call(name.removeprefix(_FRAMEWORK_PREFIX)) for name in compiled["program"].unique()]
         is_call = events["name"].cast(pl.String).is_in(names)
         above = ancestors(events, is_call)
         return pl.select(pl.when(is_call).then(events["id"]).otherwise(above)).to_series()

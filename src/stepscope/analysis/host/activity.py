@@ -13,7 +13,6 @@ import polars as pl
 
 from stepscope.analysis.host.names import NO_COMPUTATION
 from stepscope.analysis.host.tracks import by_track
-from stepscope.native import order
 from stepscope.native.host import intervals
 from stepscope.native.host import lineage as codes
 from stepscope.native.spans.nesting import self_times
@@ -22,7 +21,7 @@ from stepscope.trace.columns import buffer, series
 from stepscope.trace.frames import filled, kept_with_frame
 from stepscope.trace.kept import kept_with_trace
 from stepscope.trace.lookup import is_named, parents_of
-from stepscope.trace.scopes import ancestors
+from stepscope.trace.scopes import ancestors, sums_below
 from stepscope.trace.trace import Trace
 
 _LAUNCHES = r"(?i)^(cuda|cu|hip)\w*(Launch|Memcpy|Memset)"
@@ -56,8 +55,7 @@ def computing_ops(trace: Trace, code: pl.Series) -> pl.Series:
     nothing = pl.repeat(None, len(events), dtype=pl.UInt32, eager=True)
     if not launches.any():
         return nothing
-    up = parents_of(events)
-    below = series("below", order.subtree_sums(up, buffer(launches.cast(pl.Int64))), pl.Int64)
+    below = sums_below(events, launches)
     root = (code == codes.OP) & (events["kind"] == "op") & (below == 0) & (self_time(events) >= LONG_HOST_NS)
     root &= ~is_named(events, NO_COMPUTATION)
     if not root.any():
@@ -76,13 +74,11 @@ def computing_calls(trace: Trace, code: pl.Series) -> pl.Series:
     mine = (code == codes.USER) & (events["kind"] == "python") & (events["dur_ns"] >= LONG_HOST_NS)
     if not launches.any() or not mine.any():
         return nothing
-    up = parents_of(events)
     computes = (code == codes.OP) & (events["kind"] == "op") & ~is_named(events, NO_COMPUTATION)
     own = pl.select(pl.when(computes).then(self_time(events)).otherwise(0)).to_series()
-    computed = series("computed", order.subtree_sums(up, buffer(own)), pl.Int64)
+    computed = sums_below(events, own)
     updates = filled(events["role"] == "optimizer")
-    apart = (launches | updates).cast(pl.Int64)
-    below = series("below", order.subtree_sums(up, buffer(apart)), pl.Int64)
+    below = sums_below(events, launches | updates)
     root = mine & (below == 0) & (computed >= LONG_HOST_NS)
     if updates.any():
         root &= ancestors(events, updates).is_null()

@@ -26,7 +26,6 @@ from stepscope.analysis.host.eager_calls import (
 )
 from stepscope.analysis.host.tracks import by_track
 from stepscope.analysis.part_column import Part
-from stepscope.native import order
 from stepscope.native.host import lineage as native
 from stepscope.registers.calibration.launches import LEAST_RECORDED_WAIT_NS
 from stepscope.registers.policy.findings import MAJORITY
@@ -36,7 +35,7 @@ from stepscope.trace.judged_texts import MOST_ASKED, Judged
 from stepscope.trace.lookup import distinct as different
 from stepscope.trace.lookup import is_named, names_of, parents_of
 from stepscope.trace.schema import KINDS, ROLES, Kind, Role
-from stepscope.trace.scopes import ancestors
+from stepscope.trace.scopes import ancestors, sums_below
 from stepscope.trace.trace import Trace
 
 _PARTS = {
@@ -349,7 +348,7 @@ def _sum_below(events: pl.DataFrame, counted: pl.Series, values: pl.Series | Non
     own = pl.repeat(0, len(events), dtype=pl.Int64, eager=True)
     rows = counted.unique()
     own = own.scatter(rows, 1 if values is None else take(values, rows))
-    return series("below", order.subtree_sums(parents_of(events), buffer(own)), pl.Int64)
+    return sums_below(events, own)
 
 
 def _layers(events: pl.DataFrame) -> pl.Series:

@@ -23,9 +23,9 @@ from stepscope.native import order
 from stepscope.native.spans import nesting
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.graphs import graph_work
-from stepscope.trace.lookup import names_of, parents_of, rows_by_event
+from stepscope.trace.lookup import names_of, rows_by_event
 from stepscope.trace.schema import Text
-from stepscope.trace.scopes import ancestors
+from stepscope.trace.scopes import ancestors, sums_below
 from stepscope.trace.trace import Trace
 
 NONE = order.NONE
@@ -58,7 +58,7 @@ def _host_calls(trace: Trace, work: pl.DataFrame) -> pl.DataFrame:
     ops = trace.ops.filter(events["kind"].gather(trace.ops["event"]) != "memory")
     ops = ops if len(ops) else _bare_ops(events)
     device_self = _scattered(len(events), work.group_by("op").agg(pl.col("ns").sum()))
-    device_total = _subtree_sums(events, device_self)
+    device_total = sums_below(events, device_self)
     memory = _memory_by_op(trace)
     event = ops["event"]
     outermost, repeated = _nested_calls(events, event)
@@ -208,11 +208,6 @@ def _bare_ops(events: pl.DataFrame) -> pl.DataFrame:
 def _scattered(count: int, sums: pl.DataFrame) -> pl.Series:
     zero = pl.zeros(count, dtype=pl.Int64, eager=True)
     return zero.scatter(sums["op"], sums["ns"]) if len(sums) else zero
-
-
-def _subtree_sums(events: pl.DataFrame, values: pl.Series) -> pl.Series:
-    sums = order.subtree_sums(parents_of(events), buffer(values))
-    return series("total", sums, pl.Int64)
 
 
 def _self_times(events: pl.DataFrame) -> pl.Series:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -23,9 +22,9 @@ from stepscope.analysis.findings.rules.host.launch_bound import (
 from stepscope.analysis.findings.spread import OF_PYTHON, OF_TURNS, Spread
 from stepscope.analysis.host.causes import host_codes
 from stepscope.analysis.host.eager_calls import CALL, FUNCTION_CALL
+from stepscope.analysis.host.program_calls import PROGRAM_CALLS, called_function
 from stepscope.analysis.kernels.calls import MATRIX_OPS
 from stepscope.analysis.replay.plan import SPEEDS, Plan
-from stepscope.native import order
 from stepscope.native.host.lineage import FRAMEWORK
 from stepscope.registers.calibration.kernels import (
     FUSED_ELEMENTWISE_LEAST,
@@ -44,17 +43,14 @@ from stepscope.registers.policy.findings import (
     EAGER_DISTINCT_CALLS,
     KERNELS_OF_EAGER_CALL,
 )
-from stepscope.trace.columns import buffer, series
 from stepscope.trace.frames import take
-from stepscope.trace.lookup import is_named, parents_of
-from stepscope.trace.scopes import ancestors
+from stepscope.trace.lookup import is_named
+from stepscope.trace.scopes import ancestors, sums_below
 
 _LOOP_TITLE = "A Python loop calls compiled programs one by one"
 _LOOP_FIX = "Put the loop itself under jax.jit: jax.lax.scan or jax.lax.fori_loop instead of Python, with what changes from call to call as its carry."
 _UNTIL_FIX = " If a value decides when it ends, jax.lax.while_loop tests it on the device."
 _GLUE = ["python", "compile", "sync"]
-_CALL_OF_PROGRAM = r"^PjitFunction\("
-_FUNCTION = re.compile(r"^PjitFunction\((.*)\)$")
 _EXECUTOR = r"^Executor"  # of functions that are compiled already
 
 
@@ -70,20 +66,29 @@ def find(case: Case) -> Finding | None:
     calls, runs = count_calls(case), program_runs(case)
     looped = _is_loop(case, calls, runs)
     evidence = launches.evidence | {"calls_per_step": round(sum(calls.values()))}
+    change, spread = _compile(case, runs, is_loop=looped)
     found = timed(
         case,
         RULE,
         owned,
-        _compiled_step(case, is_fused=not looped) if runs is None else _joined_programs(case, runs),
+        change,
         launches.detail + (_describe_loop(calls, runs) if looped else ""),
         evidence,
         accounted=left,
         title=_LOOP_TITLE if looped else "",
-        spread=None if runs is None else _choose_spread(case, runs),
+        spread=spread,
     )
     if looped:
         found.fix = _LOOP_FIX + (_UNTIL_FIX if runs is not None and runs.is_read_each_turn else "")
     return found
+
+
+def _compile(case: Case, runs: ProgramRuns | None, *, is_loop: bool) -> tuple[Change, Spread | None]:
+    """What compiling the step changes, and how far gains spread if that is unusual."""
+    if runs is None:
+        return _compiled_step(case, is_fused=not is_loop), None
+    own = _own_python(case)
+    return _joined_programs(case, runs, own), _choose_spread(runs, own)
 
 
 def _is_loop(case: Case, calls: Mapping[str, float], runs: ProgramRuns | None) -> bool:
@@ -96,8 +101,7 @@ def _is_loop(case: Case, calls: Mapping[str, float], runs: ProgramRuns | None) -
 def _describe_loop(calls: Mapping[str, float], runs: ProgramRuns | None) -> str:
     if runs is None:
         name = max(calls, key=lambda each: calls[each])
-        called = _FUNCTION.match(name)
-        return f" A step calls {called[1] if called else name} {calls[name]:,.0f} times."
+        return f" A step calls {called_function(name)} {calls[name]:,.0f} times."
     turns = int(runs.turns.sum()) / runs.steps
     read = ", and the host reads a result after nearly every call" if runs.is_read_each_turn else ""
     return f" A step calls {runs.name_of_loop()} {turns:,.0f} times{read}."
@@ -154,7 +158,7 @@ def _compiled_step(case: Case, *, is_fused: bool) -> Change:
     )
 
 
-def _joined_programs(case: Case, runs: ProgramRuns) -> Change:
+def _joined_programs(case: Case, runs: ProgramRuns, own: pl.Series) -> Change:
     """The same where the programs are known: functions that are compiled already stay as they are, and the ops between them are fused."""
     launched = captured(case)
     turn_least, turn_most = _turn_ns(runs)
@@ -175,7 +179,6 @@ def _joined_programs(case: Case, runs: ProgramRuns) -> Change:
         turn_ns=turn_least,
     )
     calls = runs.calls_of_compiled(case.trace.events)
-    own = _own_python(case)
     kept = take(calls.is_not_null(), case.plan.host["event"]).fill_null(False) | own
     smallest = _with_host_of(smallest, case.plan, kept)
     if runs.loop is None and own.any():
@@ -186,10 +189,8 @@ def _joined_programs(case: Case, runs: ProgramRuns) -> Change:
 def _own_python(case: Case) -> pl.Series:
     """Host work that no program takes over: Python code that calls nothing of the framework, such as a simulator in NumPy."""
     events, host = case.trace.events, case.plan.host
-    is_call = is_named(events, _CALL_OF_PROGRAM)
-    called = series(
-        "called", order.subtree_sums(parents_of(events), buffer(is_call.cast(pl.Int64))), pl.Int64
-    )
+    is_call = is_named(events, PROGRAM_CALLS)
+    called = sums_below(events, is_call)
     is_framework = host_codes(case.trace) == FRAMEWORK
     alone = (called == 0) & ~is_framework & (ancestors(events, is_call | is_framework).is_null())
     found: pl.Series = (host["cause"] == "python") & take(alone, host["named_by"]).fill_null(False)
@@ -221,11 +222,11 @@ def _with_waits_of(plan: Plan, before: Plan) -> Plan:
     return _with_host_of(plan, before, before.host["cause"] == "sync")
 
 
-def _choose_spread(case: Case, runs: ProgramRuns) -> Spread | None:
+def _choose_spread(runs: ProgramRuns, own: pl.Series) -> Spread | None:
     """Where Python code stays beside the programs, what replaces the single ops may be Python code as well."""
     if _may_end_by_value(runs):
         return OF_TURNS
-    return OF_PYTHON if runs.loop is None and _own_python(case).any() else None
+    return OF_PYTHON if runs.loop is None and own.any() else None
 
 
 def _may_end_by_value(runs: ProgramRuns) -> bool:

@@ -18,6 +18,7 @@ from stepscope.analysis.findings.rules.host import optimizer_loop
 from stepscope.analysis.findings.rules.host.device_sync import RULE as DEVICE_SYNC
 from stepscope.analysis.findings.staging import is_staging
 from stepscope.analysis.host.causes import is_wait
+from stepscope.analysis.host.program_calls import PROGRAM_CALL, PROGRAM_CALLS
 from stepscope.analysis.replay.plan import Plan
 from stepscope.lazy import dataclass
 from stepscope.registers.calibration.kernels import (
@@ -80,9 +81,8 @@ def _gains(cause: Finding) -> bool:
 
 _CASTS = "weight-casts"
 _CAUSES = ("optimizer-loop", _CASTS, "recomputed-weights", "sequential-scan")
-_PROGRAM = "PjitFunction("
 _WRAPPER = r"^EagerExecute$"
-_CALLS = r"^PjitFunction\(|^Eager(Local|Remote)?Execute"
+_CALLS = rf"{PROGRAM_CALLS}|^Eager(Local|Remote)?Execute"
 _DATA_DEPENDENT = r"^aten::(nonzero|masked_select|_?unique\w*|repeat_interleave)$"
 
 
@@ -233,7 +233,7 @@ def count_calls(case: Case) -> dict[str, float]:
 
 def loops_over_calls(calls: Mapping[str, float]) -> bool:
     """Whether a step calls one program of JAX again and again."""
-    return any(name.startswith(_PROGRAM) and often >= EAGER_CALLS for name, often in calls.items())
+    return any(name.startswith(PROGRAM_CALL) and often >= EAGER_CALLS for name, often in calls.items())
 
 
 RULE: Rule[Case] = Rule(
