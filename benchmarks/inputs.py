@@ -14,10 +14,8 @@ SHIPPED = (ROOT / "src/stepscope/samples", ROOT / "tests/fixtures/kineto")
 FRAMEWORKS = ROOT / ".venv-frameworks/bin/python"
 # Preferred first. The first Kineto trace is used, and every XPlane: of TensorFlow on a host, and of JAX on a GPU.
 KINETO = ("h200/resnet_input_bound.pt.trace.json.gz", "h200/gpt_bf16_eager.pt.trace.json.gz")
-XPLANES = (
-    "tensorflow/custom_loop/plugins/profile/*/*.xplane.pb",
-    "h200/jax_gpu/plugins/profile/*/*.xplane.pb",
-)
+HOST_XPLANE = "tensorflow/custom_loop/plugins/profile/*/*.xplane.pb"
+GPU_XPLANE = "h200/jax_gpu/plugins/profile/*/*.xplane.pb"
 SAMPLE_LOOP, SAMPLE_GPU = "plugins/profile/*/*.xplane.pb", "tests/fixtures/jax/plugins/profile/*/*.xplane.pb"
 
 
@@ -42,8 +40,18 @@ def kineto_source() -> Path | None:
 
 
 def xplane_sources(work: Path) -> list[Path]:
-    """Real XPlane files, of TensorFlow on a host first: of the corpus where there is one, else recorded here, and a sample of a GPU."""
-    return _corpus(XPLANES) or [*_recorded_loop(work / "tensorflow_loop"), *sorted(ROOT.glob(SAMPLE_GPU))]
+    """Real XPlane files: loops on a host first, then those of a GPU."""
+    return [*host_loops(work), *gpu_xplanes()]
+
+
+def host_loops(work: Path) -> list[Path]:
+    """XPlane files of TensorFlow on a host: of the corpus where there is one, else recorded here if TensorFlow is installed."""
+    return _corpus((HOST_XPLANE,)) or _recorded_loop(work / "tensorflow_loop")
+
+
+def gpu_xplanes() -> list[Path]:
+    """XPlane files of JAX on a GPU: of the corpus where there is one, else a sample."""
+    return _corpus((GPU_XPLANE,)) or sorted(ROOT.glob(SAMPLE_GPU))
 
 
 def _recorded_loop(folder: Path) -> list[Path]:
@@ -51,7 +59,10 @@ def _recorded_loop(folder: Path) -> list[Path]:
     if FRAMEWORKS.exists() and not list(folder.glob(SAMPLE_LOOP)):
         print("recording a training loop of TensorFlow", file=sys.stderr)
         program = ROOT / "benchmarks/record/tf_loop.py"
-        subprocess.run([FRAMEWORKS, program, folder], check=True, capture_output=True)
+        ended = subprocess.run([FRAMEWORKS, program, folder], capture_output=True, text=True)
+        if ended.returncode:
+            last = ended.stderr.strip().splitlines()[-1:]
+            print("the training loop could not be recorded:", *last, file=sys.stderr)
     return sorted(folder.glob(SAMPLE_LOOP))
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from benchmarks.commands.logs import make_logs
 from benchmarks.commands.timing import Timed, run_once
-from benchmarks.inputs import SHIPPED, Input, kineto_source, repeated, xplane_sources
+from benchmarks.inputs import SHIPPED, Input, gpu_xplanes, host_loops, kineto_source, repeated
 from benchmarks.measure import ROOT, keep_bytecode
 from benchmarks.peers import peer
 from benchmarks.promises import Promise
@@ -72,12 +72,14 @@ def _xplane(options: argparse.Namespace) -> list[Promise]:
     """Promised for a training loop on a host. XProf reads a GPU's profile faster, and ours takes longer to explain: that is shown only."""
     if options.only not in (None, "xplane"):
         return []
-    found = []
-    for number, source in enumerate(xplane_sources(WORK / "inputs")):
-        file = repeated(source, "repeat_xplane", XPLANE_EVENTS, WORK / "inputs")
-        promises = _reports(file, () if options.ours else ("xprof",), options)
-        found += [replace(promise, required=number == 0) for promise in promises]
-    return found
+    found = [each for source in host_loops(WORK / "inputs") for each in _xplane_reports(source, options)]
+    shown = [each for source in gpu_xplanes() for each in _xplane_reports(source, options)]
+    return found + [replace(promise, required=False) for promise in shown]
+
+
+def _xplane_reports(source: Path, options: argparse.Namespace) -> list[Promise]:
+    file = repeated(source, "repeat_xplane", XPLANE_EVENTS, WORK / "inputs")
+    return _reports(file, () if options.ours else ("xprof",), options)
 
 
 def _reports(file: Input, keys: tuple[str, ...], options: argparse.Namespace) -> list[Promise]:

@@ -16,7 +16,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 
 from benchmarks.ranks.gloo.ways import WAYS, WORLD, Way
 
@@ -32,11 +32,12 @@ def main() -> int:
     parser.add_argument("out", type=Path)
     add_options(parser)
     options = parser.parse_args()
-    longest_first = SimpleQueue[Way]()
-    for way in sorted(ways_of(options), key=lambda way: -way.times):
-        longest_first.put(way)
+    longest_first = sorted(ways_of(options), key=lambda way: -way.times)
+    free = SimpleQueue[int]()
+    for lane in range(options.at_once):
+        free.put(lane)
     with ThreadPoolExecutor(options.at_once) as pool:
-        list(pool.map(lambda lane: _record_lane(longest_first, lane, options), range(options.at_once)))
+        list(pool.map(lambda way: _record_on_a_lane(way, free, options), longest_first))
     return 0
 
 
@@ -91,18 +92,16 @@ def _cores(at_once: int) -> list[int]:
     return found[:: max(1, len(found) // (at_once * WORLD))] if len(found) > WORLD else []
 
 
-def _record_lane(waiting: SimpleQueue[Way], lane: int, options: argparse.Namespace) -> None:
-    """Jobs one after another on the cores of this lane. One that fails must not cost the others."""
-    while not waiting.empty():
-        try:
-            way = waiting.get_nowait()
-        except Empty:  # another lane took the last one
-            return
-        try:
-            record(options.out, way, options, lane)
-            print(f"recorded {way.name}", flush=True)
-        except (RuntimeError, subprocess.TimeoutExpired) as error:
-            print(f"FAILED {way.name}: {error}", flush=True)
+def _record_on_a_lane(way: Way, free: SimpleQueue[int], options: argparse.Namespace) -> None:
+    """One job on the cores of a lane that is free. If it fails, the others go on."""
+    lane = free.get()
+    try:
+        record(options.out, way, options, lane)
+        print(f"recorded {way.name}", flush=True)
+    except (RuntimeError, subprocess.TimeoutExpired) as error:
+        print(f"FAILED {way.name}: {error}", flush=True)
+    finally:
+        free.put(lane)
 
 
 def _wait(processes: list[subprocess.Popen[str]]) -> str:

@@ -62,7 +62,7 @@ def _tf32_products(case: Case) -> pl.DataFrame:
 def _in_half_precision(products: pl.DataFrame, peak: float, memory: float | None) -> pl.DataFrame:
     """event, least, most: at the rates that 16-bit products reach; never below half without their FLOPs.
 
-    Small matrices in large batches, as those of attention, are as fast as the memory: half the bytes take half the time.
+    Small matrices in large batches, as those of attention, are bound by the memory: half the bytes take half the time.
     """
     convolves = pl.col("class") == "convolution"
     shortest = (SHORTEST_PRODUCT_NS / pl.col("time_ns")).clip(upper_bound=1.0)

@@ -186,9 +186,7 @@ def _kernels(case: Case, gathered: Gathered, alike: Iterable[Gathered]) -> pl.Da
     least, most = share, min(1.0, REPEATED_ROWS_MOST * share)
     layers, gathers = (0, 0) if case.runs_programs else _count(case, gathered, inputs)
     if covered and gathers > 1 and _meet(gathered.rows, of_rows, known):
-        return _of_layers(rows, of_rows, gathered, layers / gathers).with_columns(
-            least=pl.coalesce("least", pl.lit(least)), most=pl.coalesce("most", pl.lit(most))
-        )
+        return _of_layers(rows, of_rows, gathered, layers / gathers, (least, most))
     chosen = [_left((of_rows if covered else proven)["event"], least, most)]
     if covered and case.runs_programs:
         joining = {one.by for one in alike}
@@ -216,8 +214,14 @@ def _meet(height: int, of_rows: pl.DataFrame, known: dict[str, list[Matrix]]) ->
     return any([rows for rows, _ in known[text]].count(height) > 1 for text in forward)
 
 
-def _of_layers(rows: pl.DataFrame, of_rows: pl.DataFrame, gathered: Gathered, gathers: float) -> pl.DataFrame:
-    """event, least, most of the products, their gradients and the sums for biases; least and most are null where the share of rows holds.
+def _of_layers(
+    rows: pl.DataFrame,
+    of_rows: pl.DataFrame,
+    gathered: Gathered,
+    gathers: float,
+    share: tuple[float, float],
+) -> pl.DataFrame:
+    """event, least, most of the products, their gradients and the sums for biases, of which a share of the rows stays.
 
     `gathers`: by how much the gathers grow, and the sums of their gradients, where several layers are applied to the rows of one; these
     need no sum over the layers then.
@@ -231,12 +235,8 @@ def _of_layers(rows: pl.DataFrame, of_rows: pl.DataFrame, gathered: Gathered, ga
     )
     scatters = pl.col("called").str.contains(_SCATTERS)
     again = rows.filter(pl.col("moves") & size, scatters == pl.col("backward"))["event"]
-    none = pl.lit(None, pl.Float64)
-    return pl.concat(
-        [kernels.to_frame().with_columns(least=none, most=none), _left(again, gathers, gathers)]
-        if several
-        else [kernels.to_frame().with_columns(least=none, most=none)]
-    )
+    layers = _left(kernels, *share)
+    return pl.concat([layers, _left(again, gathers, gathers)]) if several else layers
 
 
 def _left(events: pl.Series, least: float, most: float) -> pl.DataFrame:

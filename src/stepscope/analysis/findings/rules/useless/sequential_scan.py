@@ -253,8 +253,8 @@ def _moving_shares(case: Case, one: Recurrence, turns: int) -> tuple[pl.Expr, pl
     """
     rate = case.peaks.bytes_per_s / 1e9 if case.peaks else 1.0
     name = pl.col("name").cast(pl.String)
-    told = name.replace_strict(dict(one.moved), default=None, return_dtype=pl.Int64)
-    moved = pl.when(name.str.contains(_COPIES)).then(2 * one.bytes).otherwise(told)
+    known = name.replace_strict(dict(one.moved), default=None, return_dtype=pl.Int64)
+    moved = pl.when(name.str.contains(_COPIES)).then(2 * one.bytes).otherwise(known)
     taken = pl.col("dur_ns").clip(lower_bound=1)
     once = moved / rate / taken
     return once, SCAN_PASSES_LEAST * once + SMALL_KERNEL_NS / _length(case, one, turns) / taken
