@@ -12,6 +12,8 @@ from stepscope.analysis.findings.joined_passes import find_passes
 from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host.optimizer_loop import in_optimizer
+from stepscope.analysis.findings.selections import selected_once
+from stepscope.analysis.findings.spread import OF_CHOICE
 from stepscope.analysis.host.functions import where
 from stepscope.analysis.host.loop_backward import merged_parameters, with_backward
 from stepscope.analysis.host.loops import Loops
@@ -38,7 +40,8 @@ _COMPILES = (
 _READS = ("aten::_local_scalar_dense",)  # .item(), float(), int(), bool()
 _COMPARES = ("aten::eq", "aten::ne")
 _CELLS = r"^aten::(lstm_cell|gru_cell|rnn_tanh_cell|rnn_relu_cell)$"
-_OF_NOBODY = ("profiler", "unexplained")
+_UNNAMED = ("profiler", "unexplained")
+_SELECTS = " It selects each piece by a boolean mask, which makes the host wait. If the masks are the same in every step, making them once, before the loop, is the smaller fix."
 _HOLDS_UP = ("dispatch", "sync", "python", "unexplained")
 
 
@@ -63,8 +66,11 @@ def find(case: Case) -> Finding | None:
     detail = f"{case.of_step(ns)} passes while a loop launches the same work about {times:,.0f} times, piece by piece."
     evidence = {"iterations": round(times)}
     together = batched(case, loops)
-    change = Change(together.smallest, _at_best(case, together.largest))
-    found = timed(case, RULE, owned, change, detail, evidence)
+    once = selected_once(case, loops)
+    if once is not None:
+        detail += _SELECTS
+    change = Change(once or together.smallest, _at_best(case, together.largest))
+    found = timed(case, RULE, owned, change, detail, evidence, spread=None if once is None else OF_CHOICE)
     found.where = where(case.trace, longest["frame"])[:TOP_NAMES]
     return found
 
@@ -132,7 +138,7 @@ def batched(case: Case, loops: Loops) -> Change:
 
 def _at_best(case: Case, plan: Plan) -> Plan:
     """What no code of the job explains is small beside a long loop, and may be the profiler's; what the loop put out of the caches stays there."""
-    return with_warm_caches(plan.with_host(pl.col("cause").is_in(_OF_NOBODY), 0.0), case.plan)
+    return with_warm_caches(plan.with_host(pl.col("cause").is_in(_UNNAMED), 0.0), case.plan)
 
 
 def _counts_classes(case: Case, loops: Loops) -> pl.Series:
@@ -242,7 +248,7 @@ RULE: Rule[Case] = Rule(
     turn=85,
     page="ops",
     owns="`dispatch`, `sync` and `python` inside a loop that calls the same ops eight times or more, or eight modules of one class or more that do the same work and cannot need one another (a layer for each channel, field or head), or a model with a batch of one whose input is copied each time and does not come from the previous call. In compiled programs, all but the first of several runs of one program, if the next one takes their results together, or of several uses of most weights in one program, if none depends on another; the batch must be so small that one pass over all inputs takes at most three quarters of the time. On a CPU, all but the ops of a TensorFlow function that a step runs eight times or more, with the same ops and about as long, and which updates no variable",
-    change="the iterations are launched together, in the backward pass as well, and nothing waits between them; modules of one class become one, which leaves the optimizer as many parameters less. At best, what no code of the job explains goes as well, and the rest is dispatched from warm caches. Their kernels reach 30 to 80 % of the bound of their work; those of recurrent cells take 85 to 135 % of their time. If each iteration compares the same tensors with another number, at most one pass over them remains. Kernels of compiled passes take the time of one of them, at worst times the square root of their number, and no less than their arithmetic, or reading the weights once, takes at 30 to 80 % of the bound. For a TensorFlow function on a CPU, at best what one run needs between its ops remains, and at worst everything: no profile shows whether a run needs the one before",
+    change="the iterations are launched together, in the backward pass as well, and nothing waits between them; modules of one class become one, which leaves the optimizer as many parameters less. At best, what no code of the job explains goes as well, and the rest is dispatched from warm caches. Their kernels reach 30 to 80 % of the bound of their work; those of recurrent cells take 85 to 135 % of their time. If each iteration compares the same tensors with another number, at most one pass over them remains. If the iterations select their pieces by boolean masks, at worst only the masks and the selection go, with their waits. Kernels of compiled passes take the time of one of them, at worst times the square root of their number, and no less than their arithmetic, or reading the weights once, takes at 30 to 80 % of the bound. For a TensorFlow function on a CPU, at best what one run needs between its ops remains, and at worst everything: no profile shows whether a run needs the one before",
     fix={
         "pytorch": "Do it for all pieces at once: one call of a model with stacked inputs (torch.stack), batched products (torch.bmm, grouped matrix products, torch.vmap), one stacked parameter and torch.baddbmm instead of a ModuleList of layers, one table with offsets instead of a list of embeddings, torch._foreach_ ops for lists of parameters, indexing with one sorted index, or a module that has the loop inside (nn.LSTM); read results back once, after the loop. If each piece needs the one before, torch.compile the loop.",
         "jax": "Run the model once on all inputs: jnp.concatenate them (for classifier-free guidance the conditional and the unconditional input, as a batch of two) or jax.vmap over them, and split the result.",
