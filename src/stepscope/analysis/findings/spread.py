@@ -98,10 +98,10 @@ OF_WEIGHTS = Spread(UNFORESEEN_ABOVE_OF_WEIGHTS, UNFORESEEN_BELOW_OF_RUNTIME)
 # Where a few launches of many go, the step may be as long as before: hosts differ more than that from one minute to the next.
 OF_FEW_LAUNCHES = Spread(UNFORESEEN_ABOVE_OF_FEW_LAUNCHES, UNFORESEEN_BELOW_OF_FEW_LAUNCHES)
 OF_LOOPS = Spread(UNFORESEEN_ABOVE_OF_LOOPS, UNFORESEEN_BELOW_OF_LOOPS)
-# A small fix or a large one: which of them is possible depends on the program, so that the low end stays.
-OF_CHOICE = Spread(UNFORESEEN_ABOVE_OF_LOOPS, UNFORESEEN_BELOW_OF_LOOPS, worst=1.0)
 # What computation can hide at least and at most: nothing is pulled in, nothing is unforeseen.
 OF_BOUNDS = Spread(0.0, 0.0, 1.0, 1.0, always=True)
+# A small fix or a large one: which of them is possible depends on the program, so that both ends stay.
+OF_CHOICE = Spread(UNFORESEEN_ABOVE_OF_LOOPS, UNFORESEEN_BELOW_OF_LOOPS, OF_BOUNDS.best, OF_BOUNDS.worst)
 # A loop that ends by a value, or after a number of turns: which of them it becomes is up to the program, so that the low end stays.
 OF_TURNS = Spread(UNFORESEEN_ABOVE_OF_RUNTIME, UNFORESEEN_BELOW_OF_RUNTIME, worst=OF_BOUNDS.worst)
 # From half of the launches to one graph: which of them people choose is not in doubt but up to them, so that the low end stays.
