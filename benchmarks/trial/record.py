@@ -2,13 +2,13 @@
 
   PYTHONPATH=src python -m benchmarks.trial.record JOBS_FOLDER OUT [--only REGEX] [--rounds 5] [--bundle FOLDER]
   PYTHONPATH=src python -m benchmarks.trial.record --set tuned OUT
-  PYTHONPATH=src python -m benchmarks.trial.record JOBS_FOLDER OUT --quick
+  PYTHONPATH=src python -m benchmarks.trial.record JOBS_FOLDER OUT --ours [--rounds 2]
 
 Wants a GPU to mean anything, and PyTorch, JAX or both. A job gets two processes, one a variant, which run in turn: rounds
 of un-profiled steps, a recording by stepscope, one by the framework's own profiler, more rounds. OUT/NAME/result.json has
 the figures, OUT/NAME/ours and OUT/NAME/framework the recordings. `python -m benchmarks.trial.score OUT` judges them.
-`--quick` is for many known jobs under new rules: two rounds and stepscope's recording, at half the time. A trial that is
-reported wants all rounds.
+`--ours` leaves out the framework's recording and the rounds after it, at about half the time: for many known jobs under
+new rules, with two rounds, or for a trial with little time on a GPU.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ from benchmarks.trial.variant import JobFailed, Variant
 
 PATIENCE_S = 60.0
 _AGAIN = 2  # rounds after the recordings
-_QUICK_ROUNDS = 2
 _OF_ROUNDS = 0.5  # of the time that a job may take: then it is recorded
 _LAST_JOB_S = 20.0  # no job is begun with less time left
 
@@ -134,11 +133,11 @@ class Trial:
         (self.folder / "result.json").write_text(json.dumps(self.result, indent=1))
 
 
-def run_quickly(trial: Trial, until: float, start_next: Callable[[], None]) -> None:
-    """Two rounds and our recording; the next job imports its framework while this one is built."""
+def run_ours(trial: Trial, until: float, start_next: Callable[[], None]) -> None:
+    """Rounds and our recording; the next job imports its framework while this one is built."""
     start_next()
     trial.prepare()
-    trial.alternate(_QUICK_ROUNDS, until)
+    trial.alternate(trial.rounds, until)
     trial.write()
     trial.record_ours()
     trial.write()
@@ -170,7 +169,7 @@ def record_job(
     begin = time.monotonic()
     started.slow.deadline = started.fixed.deadline = begin + options.patience
     trial = Trial(started, folder, options.rounds, options.round_seconds, new_result(started.spec))
-    run = run_quickly if options.quick else run_trial
+    run = run_ours if options.ours else run_trial
     try:
         run(trial, begin + _OF_ROUNDS * options.patience, start_next)
     except JobFailed as failure:
@@ -239,7 +238,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--only", default="", help="a regular expression for names")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--round-seconds", type=float, default=0.3, help="the least length of a round")
-    parser.add_argument("--quick", action="store_true", help="two rounds, and stepscope's recording only")
+    parser.add_argument("--ours", action="store_true", help="stepscope's recording only")
     parser.add_argument("--seconds", type=float, default=1e6, help="no job is begun when they are over")
     parser.add_argument("--patience", type=float, default=PATIENCE_S, help="seconds a job may take")
     parser.add_argument("--bundle", type=Path, help="also pack everything into few files, in this folder")

@@ -119,11 +119,11 @@ def test_a_job_and_a_healthy_one(framework: str, body: str, file: str, tmp_path:
 
 
 @needs("jax")
-def test_quick_recordings_have_two_rounds_and_no_second_profile(tmp_path: Path) -> None:
+def test_stepscope_alone_records_no_second_profile(tmp_path: Path) -> None:
     jobs, out = tmp_path / "jobs", tmp_path / "out"
     jobs.mkdir()
     job(jobs / "01_slow.py", "jax", JAX)
-    results, said = record(jobs, out, "--quick", "--rounds", "5", "--patience", "300")
+    results, said = record(jobs, out, "--ours", "--patience", "300")
     assert len(results["01_slow"]["rounds"]) == 2, said
     assert results["01_slow"]["gain"]["mid"] > 1.5
     assert list((out / "01_slow" / "ours").rglob("*.stepscope.json"))
