@@ -63,7 +63,7 @@ def find(case: Case) -> Finding | None:
     detail = f"{case.of_step(ns)} passes while a loop launches the same work about {times:,.0f} times, piece by piece."
     evidence = {"iterations": round(times)}
     together = batched(case, loops)
-    change = Change(together.smallest, _at_best(case, together.largest))
+    change = Change(together.smallest, at_best(case, together.largest))
     found = timed(case, RULE, owned, change, detail, evidence)
     found.where = where(case.trace, longest["frame"])[:TOP_NAMES]
     return found
@@ -130,7 +130,7 @@ def batched(case: Case, loops: Loops) -> Change:
     )
 
 
-def _at_best(case: Case, plan: Plan) -> Plan:
+def at_best(case: Case, plan: Plan) -> Plan:
     """What no code of the job explains is small beside a long loop, and may be the profiler's; what the loop put out of the caches stays there."""
     return with_warm_caches(plan.with_host(pl.col("cause").is_in(_OF_NOBODY), 0.0), case.plan)
 
