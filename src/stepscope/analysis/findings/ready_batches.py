@@ -48,7 +48,7 @@ def come_in_bursts(trace: Trace, facts: InputFacts, rhythm: Rhythm | None, lacki
     """Whether most of what a recording lacks is in single long unprofiled steps, as where all workers make a batch at a time:
     a step waits for the first of these, and the next ones find theirs.
 
-    Long steps that come back at another distance than the number of workers do something else, or nobody knows what.
+    Long steps that come back at another distance than the number of workers have a cause of their own.
     """
     if rhythm is not None and not is_of_workers(facts, rhythm):
         return False
