@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from stepscope.analysis.replay.light import LightHost, NotJoined, join_light
+from stepscope.analysis.replay.plan import SPEEDS
 from stepscope.analysis.replay.unprofiled_host import plan
 from stepscope.analysis.steps.find import find_steps
 from stepscope.trace.trace import Trace
@@ -26,6 +27,8 @@ def window(
     thread: str = "main",
     pauses: Sequence[int] = (),
     others: Sequence[str] = (),
+    kernel_us: int = 3,
+    capture: dict[str, object] | None = None,
 ) -> tuple[Trace, list[int]]:
     """Steps that launch these kernels, one every `gap` µs; a step in `pauses` stops for 5 ms in its middle. With its moments."""
     rows, at, moments = [], 0, [0]
@@ -34,12 +37,12 @@ def window(
         for place, kernel in enumerate(kernels):
             at += gap + (5_000 if step in pauses and place == len(kernels) // 2 else 0)
             rows.append(f"{thread}  {at - 2}  2  cudaLaunchKernel  runtime  {kernel}")
-            rows.append(f"stream 7  {at + 1}  3  {kernel}  kernel  -")
+            rows.append(f"stream 7  {at + 1}  {kernel_us}  {kernel}  kernel  -")
         at += gap
         moments.append(at * US)
         if marked:
             rows.append(f"main  {begin}  {at - begin}  ProfilerStep#{step}  annotation  -")
-    return trace_of("\n".join([HEAD, *rows, *others]), framework="pytorch"), moments
+    return trace_of("\n".join([HEAD, *rows, *others]), framework="pytorch", capture=capture or {}), moments
 
 
 def join(full: Trace, light: tuple[Trace, list[int]]) -> LightHost | NotJoined:
@@ -72,6 +75,17 @@ def test_the_replay_takes_the_light_times() -> None:
     made = plan(full, steps, 0, joined(full, window(4, 8, marked=False)))
     assert made.as_recorded().step_ns() / US == pytest.approx(31 * 20, rel=0.02)
     assert made.step_ns() / US == pytest.approx(31 * 8, rel=0.03)
+
+
+@pytest.mark.parametrize(("kernel_us", "is_known"), [(3, True), (9, False)])
+def test_a_step_that_the_device_decides_says_little_of_the_host(kernel_us: int, is_known: bool) -> None:
+    """A step of 288 µs where the light ones take 310: so does dispatch, unless kernels of 270 µs hide that it takes less."""
+    full, _ = window(3, 20, kernel_us=kernel_us, capture={"unprofiled_step": {"mean_ns": 288 * US}})
+    made = plan(full, find_steps(full), 0, joined(full, window(4, 10, marked=False, kernel_us=kernel_us)))
+    fast, usual, slow = (int(made.host[name].sum()) / 3 / US for name in SPEEDS)
+    assert slow == pytest.approx(288 * 1.06, rel=0.03)
+    assert usual == pytest.approx(288 if is_known else (0.6 * 310 * 288) ** 0.5, rel=0.03)
+    assert fast == pytest.approx((288 if is_known else 0.6 * 310) * 0.94, rel=0.03)
 
 
 def test_threads_have_other_ids_in_the_light_file() -> None:

@@ -18,12 +18,13 @@ from stepscope.analysis.compute.account import ComputeAccount
 from stepscope.analysis.cut_off import is_broken
 from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.finding import Finding, Interval
-from stepscope.analysis.findings.ready_batches import with_whole_waits
+from stepscope.analysis.findings.ready_batches import is_of_workers, with_whole_waits
 from stepscope.analysis.findings.spread import Spread, spread_of
 from stepscope.analysis.host.functions import where
 from stepscope.analysis.host.loops import Loops, find_loops
 from stepscope.analysis.host.names import STAGES_COPY
 from stepscope.analysis.host.place import Place
+from stepscope.analysis.input_facts import input_facts
 from stepscope.analysis.kernels.device_peaks import Peaks, peaks
 from stepscope.analysis.memory import DeviceMemory
 from stepscope.analysis.replay.plan import SPEEDS, USUAL, Plan
@@ -250,7 +251,8 @@ class Case:
     @cached_property
     def plan(self) -> Plan:
         """The usual steps, ready to be replayed without the profiler's share, with the waits for batches that the job has."""
-        return with_whole_waits(self._plan_of_recording, self.trace, replace(self.basis, ns=self.basis_ns))
+        basis = replace(self.basis, ns=self.basis_ns)
+        return with_whole_waits(self._plan_of_recording, self.trace, basis, self.recorded.rhythm)
 
     @cached_property
     def _plan_of_recording(self) -> Plan:
@@ -336,9 +338,12 @@ class Case:
         """Whether slow steps that come back take most of the job's time, and none of them was recorded.
 
         A host that waits for the device now and then has them too: then the recorded steps, as replayed, are as long as the job's.
+        Waits for workers that deliver together are known without being recorded.
         """
         rhythm = self.recorded.rhythm
         if rhythm is None or len(self.recorded.outliers) or len(self.recorded.lengths) >= rhythm.period:
+            return False
+        if self.had_ready_batches and is_of_workers(input_facts(self.trace), rhythm):
             return False
         is_half = rhythm.mean_ns > OTHER_STEPS * rhythm.usual_ns
         return is_half and rhythm.mean_ns > OTHER_STEPS * self._plan_of_recording.step_ns()

@@ -40,6 +40,7 @@ from stepscope.registers.calibration.profiler import (
     LIGHT_LEFT_LEAST,
     LIGHT_LEFT_LEAST_ALONE,
     LIGHT_LEFT_MOST,
+    REPLAY_ERROR,
 )
 from stepscope.registers.policy.findings import DISPATCH_SEARCH_ROUNDS, LEAST_HOST_LEFT, STEP_DECIDED_BY_HOST
 from stepscope.trace.trace import Trace
@@ -52,7 +53,7 @@ class DispatchLeft:
     fast: float
     usual: float
     slow: float
-    source: str  # host: its own step lengths; step: the unprofiled one; measured: jobs like it
+    source: str  # host: its own step lengths; step: the unprofiled one; others: that, which hides it; light: the window; measured: jobs like it
 
 
 _JAX = DispatchLeft(DISPATCH_LEFT_JAX_LOW, DISPATCH_LEFT_JAX_MID, DISPATCH_LEFT_JAX_HIGH, "measured")
@@ -113,35 +114,43 @@ def _as_light(made: Plan, light: LightHost) -> Plan:
 
 def _as_long(made: Plan, basis: Basis, steps: Steps, has_workers: bool) -> Plan:
     """Even a light window costs the host something: its own lengths say how much, or the step where it decides about that."""
-    scale = 1.0
+    left = DispatchLeft(1.0, 1.0, 1.0, "light")
     bounds_of_light = LIGHT_LEFT_LEAST_ALONE, LIGHT_LEFT_MOST
     alone = _fit_to_host(made, basis, steps, USUAL, bounds_of_light, has_workers)
     if alone is not None:
-        scale = alone
+        left = DispatchLeft(alone, alone, alone, "host")
     elif basis.source == UNPROFILED:
-        scale = _fit_light_to_step(made, basis.ns)
-    usual = _scaled(made, scale)
-    bounds = ((FAST, 1 - LIGHT_ERROR), (SLOW, 1 + LIGHT_ERROR))
-    return replace(
-        usual,
-        host=usual.host.with_columns(
-            (pl.col(USUAL) * share).cast(pl.Int64).alias(name) for name, share in bounds
-        ),
+        left = _fit_light_to_step(made, basis.ns)
+    speeds = (
+        (FAST, left.fast, 1 - LIGHT_ERROR),
+        (USUAL, left.usual, 1.0),
+        (SLOW, left.slow, 1 + LIGHT_ERROR),
     )
+    columns = [
+        (_scaled(made, share).host[USUAL] * error).cast(pl.Int64).alias(name) for name, share, error in speeds
+    ]
+    return replace(made, host=made.host.with_columns(columns))
 
 
-def _fit_light_to_step(made: Plan, step_ns: float) -> float:
-    """The share at which the replayed step is as long as the unprofiled one; the least where the light steps were still slower."""
+def _fit_light_to_step(made: Plan, step_ns: float) -> DispatchLeft:
+    """The share at which the replayed step is as long as the unprofiled one; the least where the light steps were still slower.
+
+    Where the step is nearly as long with any smaller share, the device or other work of the host decides about it, and the
+    share is the most that dispatch may take: then the middle between that and the least is expected.
+    """
 
     def replayed(share: float) -> float:
         return _scaled(made, share).step_ns()
 
     fitted = _search(replayed, step_ns, LIGHT_LEFT_LEAST, LIGHT_LEFT_MOST)
+    least = replayed(LIGHT_LEFT_LEAST)
     if fitted is not None:
-        return fitted
-    least, as_it_is = replayed(LIGHT_LEFT_LEAST), replayed(1.0)
-    decides = as_it_is - least >= STEP_DECIDED_BY_HOST * step_ns
-    return LIGHT_LEFT_LEAST if decides and step_ns < least else 1.0
+        if least < (1 - REPLAY_ERROR) * step_ns:
+            return DispatchLeft(fitted, fitted, fitted, "step")
+        return DispatchLeft(LIGHT_LEFT_LEAST, (LIGHT_LEFT_LEAST * fitted) ** 0.5, fitted, "others")
+    decides = replayed(1.0) - least >= STEP_DECIDED_BY_HOST * step_ns
+    share = LIGHT_LEFT_LEAST if decides and step_ns < least else 1.0
+    return DispatchLeft(share, share, share, "step")
 
 
 def _scaled(made: Plan, share: float) -> Plan:

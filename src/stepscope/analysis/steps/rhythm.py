@@ -34,10 +34,7 @@ class Rhythm:
 
 def find_rhythm(trace: Trace) -> Rhythm | None:
     """What the capture timed around the window; none where slow steps are rare, or come at any time."""
-    noted = trace.info.capture.get("steps")
-    if not isinstance(noted, dict) or trace.info.capture.get("regions") is not None:
-        return None
-    runs = [run for run in map(_durations, (noted.get("before"), noted.get("after"))) if run]
+    runs = _runs_around(trace)
     limit = slow_limit([length for run in runs for length in run])
     gaps = [gap for run in runs for gap in _gaps(run, limit)]
     if len(gaps) < SLOW_STEPS_RECUR:
@@ -49,6 +46,19 @@ def find_rhythm(trace: Trace) -> Rhythm | None:
     slow = [length for run in runs for length in run if length > limit]
     # The median of the slow ones: the first step of a job also warms up.
     return Rhythm(period, mean(usual), median_low(slow))
+
+
+def lengths_around(trace: Trace) -> list[int]:
+    """How long the steps before and after the window took on the host, as the capture timed them."""
+    return [length for run in _runs_around(trace) for length in run]
+
+
+def _runs_around(trace: Trace) -> list[list[int]]:
+    """Those before the window and those after it; none where the steps are not whole ones."""
+    noted = trace.info.capture.get("steps")
+    if not isinstance(noted, dict) or trace.info.capture.get("regions") is not None:
+        return []
+    return [run for run in map(_durations, (noted.get("before"), noted.get("after"))) if run]
 
 
 def _durations(run: object) -> list[int]:

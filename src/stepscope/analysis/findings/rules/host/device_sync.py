@@ -6,19 +6,27 @@ import polars as pl
 
 from stepscope.analysis.findings.answers import answer_waits
 from stepscope.analysis.findings.case import Case
-from stepscope.analysis.findings.change import Change
+from stepscope.analysis.findings.change import Change, with_warm_caches
 from stepscope.analysis.findings.copy_items import copy_items
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.profiler_doubt import withdraw
 from stepscope.analysis.findings.promise import left_by_replay, of_part
 from stepscope.analysis.findings.rule import ANY, Rule
-from stepscope.analysis.findings.rules.host.unbatched_loop import batched, held_up, in_loops, reading
+from stepscope.analysis.findings.rules.host.unbatched_loop import at_best, batched, held_up, in_loops, reading
 from stepscope.analysis.findings.staging import uploads
 from stepscope.analysis.host.functions import where
 from stepscope.analysis.host.loops import Loops
+from stepscope.analysis.replay.plan import USUAL
 from stepscope.native.host import replay as native
 from stepscope.registers.calibration.launches import SHORT_READ_NS
-from stepscope.registers.policy.findings import LOOP_ITERATIONS, OPS_READ_WITH_A_WAIT, SURE_GAIN, TOP_NAMES
+from stepscope.registers.calibration.profiler import WARM_DISPATCH_WORST
+from stepscope.registers.policy.findings import (
+    LOOP_ITERATIONS,
+    MAJORITY,
+    OPS_READ_WITH_A_WAIT,
+    SURE_GAIN,
+    TOP_NAMES,
+)
 
 
 def find(case: Case) -> Finding | None:
@@ -65,11 +73,21 @@ def _read_in_loops(
     change = Change(
         together.smallest.without_waits(~pl.lit(answers)), together.largest.combined(apart.largest)
     )
+    if _is_one_long_stretch(case, read):
+        surely = with_warm_caches(change.smallest, case.plan, WARM_DISPATCH_WORST)
+        change = Change(surely, at_best(case, change.largest))
     found = of_part(case, RULE, owned, lambda: change)
     if found is not None:
         found.where = where(case.trace, read.found.sort("launches", descending=True)["frame"])[:TOP_NAMES]
         found.detail += " A loop reads values one by one: make them together (torch._foreach_norm, torch.stack) and read them once."
     return found
+
+
+def _is_one_long_stretch(case: Case, loops: Loops) -> bool:
+    """Whether loops take most of the host's time, no more than one in each step: what follows has to be fetched into the caches again."""
+    mine = in_loops(case, loops).gather(case.plan.host["event"]).fill_null(False)
+    ns = case.plan.host[USUAL]
+    return len(loops.found) <= len(case.lengths) and int(ns.filter(mine).sum()) > MAJORITY * int(ns.sum())
 
 
 def without_waits(case: Case, answers: pl.Series | None = None) -> Change:
@@ -100,7 +118,7 @@ RULE: Rule[Case] = Rule(
     title="The host waits for the device inside the step",
     turn=100,
     owns="`sync`",
-    change="the host does not wait. At best, the ops that wait and up to three short ops that make the value disappear as well; even at worst if programs of JAX or TensorFlow make eight or more values that a step reads one by one. Values that a loop reads one by one are made together and read once. Unless the job trains, the host still waits for the array that a step ends with; the gain from reading it one step later is mentioned, not promised",
+    change="the host does not wait. At best, the ops that wait and up to three short ops that make the value disappear as well; even at worst if programs of JAX or TensorFlow make eight or more values that a step reads one by one. Values that a loop reads one by one are made together and read once; if one such loop takes most of the host's time in a step, the rest is dispatched from warm caches. Unless the job trains, the host still waits for the array that a step ends with; the gain from reading it one step later is mentioned, not promised",
     fix={
         "pytorch": "Do not read values back in every step: drop .item(), .cpu(), print(loss) and torch.cuda.synchronize(), or do it every 100 steps; keep metrics on the device. Copies to the host: non_blocking=True into pinned memory.",
         "tensorflow": "Do not call .numpy() in every step; log every 100 steps.",

@@ -94,7 +94,9 @@ def _without_calls(case: Case, python: pl.Expr, owned: pl.DataFrame) -> Change:
     waits = pl.col("event").is_in(calls.waits.implode())
     copied = pl.col("event").is_in(calls.copies.implode()) | pl.col("item").is_in(items)
     less = send_less(case, without, python, BYTES_BEFORE_FLOATS, pinned=True)
-    largest = less.with_host(pl.lit(inside) | serves).with_device(copied).without_waits(waits)
+    # What is waited for inside the calls belongs to another finding, if there is one.
+    others = (pl.col("cause") == "input") & pl.lit(case.has_found("input-bound"))
+    largest = less.with_host((pl.lit(inside) | serves) & ~others).with_device(copied).without_waits(waits)
     return Change(
         with_warm_caches(smallest, case.plan, WARM_DISPATCH_WORST), with_warm_caches(largest, case.plan)
     )

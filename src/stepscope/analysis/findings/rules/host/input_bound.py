@@ -33,7 +33,8 @@ def find(case: Case) -> Finding | None:
         RULE,
         case.free(pl.col("part") == "input"),
         lambda: loaded_beside(case, facts),
-        WORTH_A_FINDING,
+        # Where the job waits and the recorded steps did not, these need not have spent much on it.
+        0.0 if case.had_ready_batches else WORTH_A_FINDING,
     )
     if found is not None and case.had_ready_batches:
         longer = duration(case.lacking_wait_ns)

@@ -69,7 +69,7 @@ def find(case: Case) -> Finding | None:
     once = selected_once(case, loops)
     if once is not None:
         detail += _SELECTS
-    change = Change(once or together.smallest, _at_best(case, together.largest))
+    change = Change(once or together.smallest, at_best(case, together.largest))
     found = timed(case, RULE, owned, change, detail, evidence, spread=None if once is None else OF_CHOICE)
     found.where = where(case.trace, longest["frame"])[:TOP_NAMES]
     return found
@@ -136,7 +136,7 @@ def batched(case: Case, loops: Loops) -> Change:
     )
 
 
-def _at_best(case: Case, plan: Plan) -> Plan:
+def at_best(case: Case, plan: Plan) -> Plan:
     """What no code of the job explains is small beside a long loop, and may be the profiler's; what the loop put out of the caches stays there."""
     return with_warm_caches(plan.with_host(pl.col("cause").is_in(_UNNAMED), 0.0), case.plan)
 
