@@ -177,6 +177,7 @@ _RARE = frozenset(
         "recomputed-prefix",
         "repeated-backward",
         "repeated-rows",
+        "repeated-work",
         "sequential-scan",
         "slow-op",
         "small-kernels-in-loop",
