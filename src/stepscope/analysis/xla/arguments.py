@@ -5,21 +5,11 @@ from __future__ import annotations
 import re
 
 from stepscope.analysis.xla.hlo_module import Instruction, Module, Shape
-from stepscope.analysis.xla.instruction_cost import shape_bytes
+from stepscope.analysis.xla.instruction_cost import FORMATS, shape_bytes
 from stepscope.lazy import dataclass
+from stepscope.registers.policy.useless_work import SMALL_ARGUMENT_BYTES
 
 _ROOT = re.compile(r"^(args\[\d+\]|kwargs\['[^']*'\]|\w+)")
-_COUNTING = (
-    1,
-    3,
-    4,
-    5,
-    7,
-    8,
-    9,
-)  # element types of tokens, indices and masks; weights may have 8 bits or less
-_UNSIGNED = 8
-_KEY_ELEMENTS = 4  # of a random key: two or four numbers
 
 
 @dataclass(frozen=True)
@@ -39,17 +29,16 @@ class Argument:
     @property
     def may_be_weight(self) -> bool:
         """Whether it is a leaf of a tree of arrays (params['w'], state.layers[0]; not tokens or args[2]), with numbers as weights have."""
-        return self.root != self.name and self.shape.element not in _COUNTING
+        return self.root != self.name and self.shape.element in FORMATS
 
     @property
     def is_small(self) -> bool:
         """Whether it is one number, such as a time, or a random key: programs are given another in each call."""
-        is_key = self.shape.element == _UNSIGNED and self.shape.elements <= _KEY_ELEMENTS
-        return self.shape.elements <= 1 or is_key
+        return self.shape.elements <= 1 or self.bytes <= SMALL_ARGUMENT_BYTES
 
     @property
     def bytes(self) -> int:
-        """Its size; 0 where that cannot be told."""
+        """Its size; 0 where that is not known."""
         return shape_bytes(self.shape) or 0
 
 

@@ -321,7 +321,7 @@ def _of_program(program: Program, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def with_instructions(program: Program, rows: pl.DataFrame) -> pl.DataFrame:
-    """event, instruction of this work of the program, where the profile names it, and of kernels; null where none can be told."""
+    """event, instruction of this work of the program, where the profile names it, and of kernels; null where none is known."""
     direct = {name: program.work(name) for name in rows["instruction"].unique()}
     is_direct = pl.col("instruction").is_in([name for name, work in direct.items() if work is not None])
     named = rows.filter(is_direct).select("event", "instruction")

@@ -92,7 +92,7 @@ def _with_loops(module: Module, places: set[Place]) -> dict[str, Instruction]:
 
 
 def _inside(module: Module, loop: Instruction) -> dict[str, Instruction]:
-    """All instructions of a loop or branch, in loops and calls inside it as well; fused ones are no work of their own."""
+    """All instructions of a loop or branch, in loops and calls inside it as well; what is fused has no kernel of its own."""
     found: dict[str, Instruction] = {}
     seen: set[int] = set()
     waiting = [(number, 0) for number in loop.called]

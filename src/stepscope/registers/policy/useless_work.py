@@ -286,6 +286,12 @@ REPEATED_CALLS_LEAST = policy(
     unit="calls of a program in a step",
     why="with fewer, what the calls have in common may be one of two parts of a batch, or of two networks",
 )
+SMALL_ARGUMENT_BYTES = policy(
+    "SMALL_ARGUMENT_BYTES",
+    16,
+    unit="bytes of an argument",
+    why="a random key has two or four numbers of 4 bytes: programs are given another in each call, as they are given times and rates",
+)
 REPEATED_WORK_LEAST = policy(
     "REPEATED_WORK_LEAST",
     0.1,

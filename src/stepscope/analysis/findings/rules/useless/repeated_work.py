@@ -9,10 +9,10 @@ from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.device_work import free_of_work, launched_less
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import shorten_kernels, timed
-from stepscope.analysis.findings.repeated_arguments import RepeatedCalls, repeated_calls
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.xla.hlo_module import read_module
 from stepscope.analysis.xla.ops import Program, events_of_programs, with_instructions
+from stepscope.analysis.xla.repeated_calls import RepeatedCalls, repeated_calls
 from stepscope.analysis.xla.same_work import SameWork, same_work
 from stepscope.names import short_name
 from stepscope.registers.policy.findings import TOP_NAMES
@@ -26,7 +26,7 @@ def find(case: Case) -> Finding | None:
     if case.trace.info.framework != "jax" or case.is_tpu or case.device is None:
         return None
     best: tuple[int, RepeatedCalls, SameWork, pl.DataFrame, pl.DataFrame] | None = None
-    for calls in repeated_calls(case):
+    for calls in repeated_calls(case.trace, case.device, max(1, len(case.lengths))):
         work = same_work(read_module(calls.hlo), calls.changing, [one.number for one in calls.same])
         chosen = _repeats(case, calls, work.names)
         owned = free_of_work(case, chosen["event"])
@@ -44,7 +44,7 @@ def find(case: Case) -> Finding | None:
 def _repeats(case: Case, calls: RepeatedCalls, names: frozenset[str]) -> pl.DataFrame:
     """event, least, most: the work of these instructions in all runs of a step but the first, and what is left of it.
 
-    Where new arguments arrive more than once a step, so many runs may be needed.
+    At worst, each new argument that arrives in a step needs a run of its own.
     """
     rows = events_of_programs(case.trace).filter(
         pl.col("device") == case.device, pl.col("module") == calls.name
@@ -79,7 +79,7 @@ def _described(calls: RepeatedCalls, work: SameWork) -> dict[str, object]:
     arguments = list(dict.fromkeys(one.root for one in calls.same if one.root))[:TOP_NAMES]
     found: dict[str, object] = {
         "program": calls.name,
-        "calls_per_step": round(calls.calls, 1),
+        "calls_per_step": round(calls.calls),
         "arguments": arguments,
     }
     return found | ({"scope": work.scope} if work.scope else {})

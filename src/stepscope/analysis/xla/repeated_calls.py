@@ -12,13 +12,13 @@ from collections import Counter
 
 import polars as pl
 
-from stepscope.analysis.findings.case import Case
 from stepscope.analysis.xla.arguments import Argument, arguments_of, results_of
 from stepscope.analysis.xla.hlo_module import Shape, read_module
 from stepscope.analysis.xla.ops import events_of_programs, programs_that_ran
 from stepscope.lazy import dataclass
 from stepscope.registers.policy.findings import MAJORITY
 from stepscope.registers.policy.useless_work import REPEATED_CALLS_LEAST
+from stepscope.trace.trace import Trace
 
 Array = tuple[int, tuple[int, ...]]
 
@@ -35,25 +35,24 @@ class RepeatedCalls:
     arriving: int
 
 
-def repeated_calls(case: Case) -> list[RepeatedCalls]:
-    """The programs that steps run several times, with arguments that several runs share."""
-    runs = _runs(case)
-    steps = max(1, len(case.lengths))
+def repeated_calls(trace: Trace, device: int, steps: int) -> list[RepeatedCalls]:
+    """The programs that each of the steps runs several times, with arguments that several runs share."""
+    runs = _runs(trace, device)
     often = [name for name, count in runs.items() if count >= REPEATED_CALLS_LEAST * steps]
     if not often:
         return []
     codes: dict[str, set[bytes]] = {}
-    for name, _, hlo in programs_that_ran(case.trace):
+    for name, _, hlo in programs_that_ran(trace):
         codes.setdefault(name, set()).add(hlo)
-    arrivals = _Arrivals(case, runs, codes)
+    arrivals = _Arrivals(trace, runs, codes)
     found = [_calls(name, codes[name], runs[name], steps, arrivals) for name in often if name in codes]
     return [one for one in found if one is not None]
 
 
-def _runs(case: Case) -> dict[str, int]:
-    """How often each program ran in the steps, on the device of the case."""
-    events, tracks = case.trace.events, case.trace.tracks
-    mine = tracks.filter(pl.col("device") == case.device)["id"]
+def _runs(trace: Trace, device: int) -> dict[str, int]:
+    """How often each program ran in the steps, on this device."""
+    events, tracks = trace.events, trace.tracks
+    mine = tracks.filter(pl.col("device") == device)["id"]
     runs = events.filter(
         pl.col("kind") == "module", pl.col("step").is_not_null(), pl.col("track").is_in(mine.implode())
     )
@@ -62,7 +61,7 @@ def _runs(case: Case) -> dict[str, int]:
 
 
 def _calls(name: str, codes: set[bytes], runs: int, steps: int, arrivals: _Arrivals) -> RepeatedCalls | None:
-    """None where nothing is the same in several calls, or nothing changes; nor can programs of one name be told apart."""
+    """None where nothing is the same in several calls, or nothing changes; nor of several programs with one name."""
     if len(codes) != 1 or arrivals.unknown > MAJORITY * runs:
         return None
     (hlo,) = codes
@@ -96,8 +95,8 @@ def _is_weight(one: Argument, samples: set[int]) -> bool:
 class _Arrivals:
     """How often something new of a size or shape is there in the steps: copied to the device, or returned by a program."""
 
-    def __init__(self, case: Case, runs: dict[str, int], codes: dict[str, set[bytes]]) -> None:
-        self._copied = _copied(case)
+    def __init__(self, trace: Trace, runs: dict[str, int], codes: dict[str, set[bytes]]) -> None:
+        self._copied = _copied(trace)
         self._returned: Counter[Array] = Counter()
         self.unknown = sum(count for name, count in runs.items() if name not in codes)
         for name, hlos in codes.items():
@@ -110,10 +109,10 @@ class _Arrivals:
         return self._copied.get(one.bytes, 0) + self._returned[_array(one.shape)]
 
 
-def _copied(case: Case) -> dict[int, int]:
+def _copied(trace: Trace) -> dict[int, int]:
     """How many copies of each size were made in steps, other than those that programs make and those to the host."""
-    events, copies = case.trace.events, case.trace.copies
-    inside = events_of_programs(case.trace).filter(pl.col("kind") == "copy")["event"]
+    events, copies = trace.events, trace.copies
+    inside = events_of_programs(trace).filter(pl.col("kind") == "copy")["event"]
     rows = copies.with_columns(
         kind=events["kind"].gather(copies["event"]), step=events["step"].gather(copies["event"])
     ).filter(
