@@ -74,25 +74,29 @@ def _computed_once(case: Case, chosen: pl.DataFrame) -> Change:
     )
 
 
+def _arguments(calls: RepeatedCalls) -> list[str]:
+    """The arguments that stay the same, as the function calls them."""
+    return list(dict.fromkeys(one.root for one in calls.same if one.root))[:TOP_NAMES]
+
+
 def _described(calls: RepeatedCalls, work: SameWork) -> dict[str, object]:
     """What is called, how often, and with which arguments that stay the same."""
-    arguments = list(dict.fromkeys(one.root for one in calls.same if one.root))[:TOP_NAMES]
     found: dict[str, object] = {
         "program": calls.name,
         "calls_per_step": round(calls.calls),
-        "arguments": arguments,
+        "arguments": _arguments(calls),
     }
     return found | ({"scope": work.scope} if work.scope else {})
 
 
 def _detail(case: Case, ns: int, calls: RepeatedCalls, work: SameWork) -> str:
     function = short_name(calls.name.removeprefix(_PREFIX))
-    named = [short_name(one) for one in dict.fromkeys(one.root for one in calls.same if one.root)]
-    given = f"its argument {named[0]}" if len(named) == 1 else "arguments"
+    named = ", ".join(short_name(one) for one in _arguments(calls)) or "arguments"
     inside = f", mostly in {short_name(work.scope)}," if work.scope else ""
+    often = "once" if calls.arriving == 1 else f"{calls.arriving:,} times"
     return (
         f"{case.of_step(ns)}{inside} computes again what an earlier call has computed: a step calls {function} {calls.calls:,.0f} times,"
-        f" and this part depends only on {given} of which there is no new one for each call, and on weights."
+        f" and this part needs only weights and {named}, which is new {often} a step."
     )
 
 
