@@ -8,7 +8,7 @@ main:
   b = f32[8,8] fusion(a) calls=double
 
 The computation called main is the program. Settings behind an instruction: calls, index, target, direction, trips, contracts,
-slices (where each dimension begins and ends).
+slices (where each dimension begins and ends), op_name (as the framework calls it).
 """
 
 from __future__ import annotations
@@ -57,6 +57,8 @@ def _instruction(found: re.Match[str], place: int, places: dict[str, int], numbe
         content += field(9, int(given))
     elif opcode != "constant":
         content += field(36, b"".join(varint(places[each]) for each in operands))
+    if "op_name" in settings:
+        content += field(7, field(2, settings["op_name"]))
     if "calls" in settings:
         content += field(38, varint(numbers[settings["calls"]]))
     if "index" in settings:

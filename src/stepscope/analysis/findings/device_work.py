@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.analysis.findings.case import Case
+from stepscope.analysis.replay.plan import Plan
 
 LAUNCHING = ("dispatch", "unexplained")  # what the host does from one kernel of a program to the next
 _OF_WORK = ("compute", "copy", "device_gap")
@@ -16,3 +17,10 @@ def free_of_work(case: Case, events: pl.Series) -> pl.DataFrame:
     works = pl.col("part").is_in(_OF_WORK) & pl.col("named_by").is_in(events.implode())
     waits = (pl.col("part") == "dispatch") & pl.col("named_by").is_in(launches["from"].implode())
     return case.free(works | waits)
+
+
+def launched_less(plan: Plan, chosen: pl.DataFrame, left: str) -> Plan:
+    """Only what is left of the launches of some work takes the host's time; `chosen` has event, and that share in a column."""
+    items = plan.items.join(chosen, on="event", how="left", maintain_order="left")
+    share = items[left].fill_null(1.0).gather(plan.host["item"])
+    return plan.with_host(pl.lit(share < 1) & pl.col("cause").is_in(LAUNCHING), pl.lit(share))

@@ -179,6 +179,7 @@ _RARE = frozenset(
         "recomputed-prefix",
         "repeated-backward",
         "repeated-rows",
+        "repeated-work",
         "sequential-scan",
         "slow-op",
         "small-kernels-in-loop",

@@ -28,6 +28,11 @@ BITS = {
     1: 8, 2: 8, 3: 16, 4: 32, 5: 64, 6: 8, 7: 16, 8: 32, 9: 64, 10: 16, 11: 32, 12: 64, 15: 64, 16: 16, 18: 128,
     19: 8, 20: 8, 21: 4, 22: 4, 23: 8, 24: 8, 25: 8, 26: 2, 27: 2, 28: 8, 29: 8, 32: 4, 33: 8,
 }  # fmt: skip
+# What products compute in; other types are of indices, masks and counters.
+FORMATS = {
+    10: "fp16", 11: "fp32", 12: "fp64", 15: "fp32", 18: "fp64", 16: "bf16", 2: "int8", 6: "int8", 21: "int4", 22: "int4",
+    32: "fp4", **dict.fromkeys((19, 20, 23, 24, 25, 28, 29), "fp8"),
+}  # fmt: skip
 ELEMENTWISE = frozenset(
     (
         "abs", "add", "and", "atan2", "cbrt", "ceil", "clamp", "compare", "complex", "convert", "cosine",

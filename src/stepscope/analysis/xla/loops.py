@@ -7,7 +7,7 @@ outputs that are filled turn by turn do not hold work back.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from stepscope.analysis.xla.hlo_module import TUPLE, Instruction, Module, read_instruction
 from stepscope.lazy import dataclass
@@ -125,8 +125,10 @@ def _carried(flow: Flow, body: int, count: int) -> tuple[set[int], set[int]]:
 class Flow:
     """Which instructions depend on which, through calls and tuples."""
 
-    def __init__(self, module: Module) -> None:
+    def __init__(self, module: Module, is_source: Callable[[Instruction], bool] = lambda _: False) -> None:
+        """`is_source`: whether an instruction is tainted whatever it is given."""
         self.module = module
+        self._is_source = is_source
         self._calls_left = CALLS_MOST
 
     def _enters(self, one: Instruction, depth: int) -> bool:
@@ -158,6 +160,8 @@ class Flow:
         depth: int,
     ) -> Taint:
         operands = [taint.get(operand, False) for operand in one.operands]
+        if self._is_source(one):
+            return True
         if one.opcode == "parameter":
             return given.get(one.parameter, False)
         if one.opcode == "get-tuple-element" and operands:

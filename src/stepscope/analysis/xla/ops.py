@@ -313,15 +313,20 @@ def _code(modules: pl.DataFrame, name: str, program: object) -> bytes | None:
 
 
 def _of_program(program: Program, rows: pl.DataFrame) -> pl.DataFrame:
+    known = with_instructions(program, rows)
+    moved = rows.join(known, on="event", how="anti", maintain_order="left").select(
+        "event", instruction=pl.lit(None, pl.String), op=pl.col("kind").cast(pl.String)
+    )
+    return _described(program, pl.concat([known.with_columns(op=pl.lit(UNKNOWN_OP)), moved]))
+
+
+def with_instructions(program: Program, rows: pl.DataFrame) -> pl.DataFrame:
+    """event, instruction of this work of the program, where the profile names it, and of kernels; null where none is known."""
     direct = {name: program.work(name) for name in rows["instruction"].unique()}
     is_direct = pl.col("instruction").is_in([name for name, work in direct.items() if work is not None])
     named = rows.filter(is_direct).select("event", "instruction")
     hidden = in_whole_runs(program, rows).filter(~is_direct & (pl.col("kind") == "kernel"))
-    moved = rows.filter(~is_direct & (pl.col("kind") != "kernel")).select(
-        "event", instruction=pl.lit(None, pl.String), op=pl.col("kind").cast(pl.String)
-    )
-    known = pl.concat([named, _by_order(program, hidden)]).with_columns(op=pl.lit(UNKNOWN_OP))
-    return _described(program, pl.concat([known, moved]))
+    return pl.concat([named, _by_order(program, hidden)])
 
 
 def _by_order(program: Program, rows: pl.DataFrame) -> pl.DataFrame:

@@ -280,3 +280,21 @@ UNSURE_PASSES = policy(
     unit="certainty",
     why="a profile does not show whether a program that runs several times in a row is given the same weights each time; an ensemble of models has others",
 )
+REPEATED_CALLS_LEAST = policy(
+    "REPEATED_CALLS_LEAST",
+    4,
+    unit="calls of a program in a step",
+    why="with fewer, what the calls have in common may be one of two parts of a batch, or of two networks",
+)
+SMALL_ARGUMENT_BYTES = policy(
+    "SMALL_ARGUMENT_BYTES",
+    16,
+    unit="bytes of an argument",
+    why="a random key has two or four numbers of 4 bytes: programs are given another in each call, as they are given times and rates",
+)
+REPEATED_WORK_LEAST = policy(
+    "REPEATED_WORK_LEAST",
+    0.1,
+    unit="share of the step",
+    why="less is what masks and the keys and values of a context take, which many programs compute in each call",
+)

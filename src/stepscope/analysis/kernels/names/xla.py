@@ -14,23 +14,10 @@ import polars as pl
 from stepscope.analysis.kernels.names.label import Compiled
 from stepscope.analysis.xla import hlo_module
 from stepscope.analysis.xla.hlo_module import Instruction, name_of, read_instruction
+from stepscope.analysis.xla.instruction_cost import FORMATS
 from stepscope.registers.policy.tables import XLA_FUSION_DEPTH
 from stepscope.trace.trace import Trace
 
-_FORMATS = {
-    10: "fp16",
-    11: "fp32",
-    12: "fp64",
-    15: "fp32",
-    18: "fp64",
-    16: "bf16",
-    2: "int8",
-    6: "int8",
-    21: "int4",
-    22: "int4",
-    32: "fp4",
-}
-_FORMATS.update(dict.fromkeys((19, 20, 23, 24, 25, 28, 29), "fp8"))
 _WIDTHS = {"fp64": 5, "fp32": 4, "bf16": 3, "fp16": 3, "fp8": 2, "fp4": 1}
 _PRODUCTS = ("dot", "convolution", "scaled-dot")
 # Instructions that only make, move or retype data.
@@ -74,7 +61,7 @@ class Module(hlo_module.Module):
             if any(b"fmha" in message.tobytes() for message in body):
                 beside = {i.id: i for i in map(read_instruction, body)}
                 calls = [i for i in beside.values() if "fmha" in i.target]
-                formats |= {_FORMATS.get(i.element) for call in calls for i in _read(call, beside)[:1]}
+                formats |= {FORMATS.get(i.element) for call in calls for i in _read(call, beside)[:1]}
         only = formats.pop() if len(formats) == 1 else None
         return {name: Compiled(only, True) for name in names} if only else {}
 
@@ -126,7 +113,7 @@ def _product(dot: Instruction, everything: dict[int, Instruction]) -> Compiled:
     """fp32 data without a setting may be rounded to tf32 or not: XLA decides that elsewhere."""
     if dot.algorithm in _ALGORITHMS:
         return Compiled(_ALGORITHMS[dot.algorithm], True)
-    read = [_FORMATS.get(i.element) for i in _read(dot, everything)[:2]]
+    read = [FORMATS.get(i.element) for i in _read(dot, everything)[:2]]
     if "fp32" in read:
         return Compiled("fp32", True, exact=dot.highest)
     known = [f for f in read if f]
@@ -140,5 +127,5 @@ def _read(instruction: Instruction, everything: dict[int, Instruction]) -> list[
 def _widest(arrays: list[Instruction]) -> str | None:
     """Numbers without dimensions are settings, not data, where there is data."""
     data = [i for i in arrays if i.rank] or arrays
-    formats = [_FORMATS[i.element] for i in data if _FORMATS.get(i.element) in _WIDTHS]
+    formats = [FORMATS[i.element] for i in data if FORMATS.get(i.element) in _WIDTHS]
     return max(formats, key=lambda f: _WIDTHS[f], default=None)

@@ -9,11 +9,10 @@ import polars as pl
 from stepscope.analysis.compute.classes import PRODUCTS
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change
-from stepscope.analysis.findings.device_work import LAUNCHING, free_of_work
+from stepscope.analysis.findings.device_work import free_of_work, launched_less
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import shorten_kernels, timed
 from stepscope.analysis.findings.rule import ANY, Rule
-from stepscope.analysis.replay.plan import Plan
 from stepscope.analysis.xla.hlo_module import read_module
 from stepscope.analysis.xla.ops import events_of_programs, programs_that_ran
 from stepscope.analysis.xla.recurrences import Recurrence, recurrences_of
@@ -264,15 +263,8 @@ def _scanned(case: Case, chosen: pl.DataFrame) -> Change:
     """A few large kernels do the work, and only these are launched."""
     change = shorten_kernels(case, chosen.select("event", "least", "most"))
     return Change(
-        _launched_less(change.smallest, chosen, "launched"), _launched_less(change.largest, chosen, "fewest")
+        launched_less(change.smallest, chosen, "launched"), launched_less(change.largest, chosen, "fewest")
     )
-
-
-def _launched_less(plan: Plan, chosen: pl.DataFrame, left: str) -> Plan:
-    """Only what is left of the launches of the loop takes the host's time."""
-    items = plan.items.join(chosen, on="event", how="left", maintain_order="left")
-    share = items[left].fill_null(1.0).gather(plan.host["item"])
-    return plan.with_host(pl.lit(share < 1) & pl.col("cause").is_in(LAUNCHING), pl.lit(share))
 
 
 RULE: Rule[Case] = Rule(
