@@ -157,6 +157,19 @@ def test_layers_between_formulas_may_stay() -> None:
     assert layer.high > 0.8 * arithmetic.high
 
 
+def test_layers_beside_a_formula_that_takes_all_time_stay() -> None:
+    """Nobody needs a compiler for one formula: the layer after it takes as long as before, also at best."""
+
+    def promised(name: str) -> Interval:
+        formula = [("aten::mul", "[[40000000],[]]", 100)] * 8
+        last = (name, "[[40000000],[]]", 130)
+        return found_in(*chain(*formula, last))["unfused-elementwise"].speedup
+
+    layer, arithmetic = promised("aten::leaky_relu"), promised("aten::neg")
+    assert layer.high < 1000 / 130
+    assert layer.high < 0.7 * arithmetic.high
+
+
 def test_what_stays_on_chip_must_still_be_computed() -> None:
     """Differences of all pairs: 2 MB enter, and 134 million elements are computed of them, three times."""
     rows = chain(
@@ -222,17 +235,17 @@ def test_tables_of_which_a_batch_touches_a_few_rows(rows: int, fires: bool) -> N
     updated, lists = f"[[{rows},64]]", "TensorList,TensorList,TensorList,TensorList"
     lines = ["track  start  dur  name  kind  launches  shapes  dtypes  inputs"]
     for number in range(3):
-        at = 1000 * number
+        at = 10_000 * number
         lines += [
-            f"main  {at}  1000  ProfilerStep#{number}  annotation  -  -  -  -",
+            f"main  {at}  10000  ProfilerStep#{number}  annotation  -  -  -  -",
             f"main  {at + 10}  8  aten::embedding_dense_backward  op  -  [[8192,64],[8192],[],[],[]]  float,long  {inputs}",
             f"main  {at + 11}  5  cudaLaunchKernel  runtime  embedding_backward  -  -  -",
-            f"stream 7  {at + 20}  100  embedding_backward  kernel  -  -  -  -",
+            f"stream 7  {at + 20}  1000  embedding_backward  kernel  -  -  -  -",
             f"main  {at + 30}  100  Optimizer.step#Adam.step  annotation  -  -  -  -",
             f"main  {at + 40}  8  aten::_fused_adam_  op  -  [{updated},{updated},{updated},{updated}]  {lists}  -",
             f"main  {at + 41}  5  cudaLaunchKernel  runtime  multi_tensor_apply_kernel  -  -  -",
-            f"stream 7  {at + 120}  850  multi_tensor_apply_kernel  kernel  -  -  -  -",
-            f"main  {at + 140}  850  cudaDeviceSynchronize  runtime  -  -  -  -",
+            f"stream 7  {at + 1020}  8500  multi_tensor_apply_kernel  kernel  -  -  -  -",
+            f"main  {at + 140}  9700  cudaDeviceSynchronize  runtime  -  -  -  -",
         ]
     case = case_of(compute_trace("\n".join(lines)))
     found = {each.code: each for each in apply_rules(case)}

@@ -114,6 +114,9 @@ def test_the_unprofiled_step(tmp_path: Path, runs: Any, wanted: Any) -> None:
         ([25, 22, 23], 70 / 3),
         ([25], 25),
         ([22] * 19 + [30], 22.4),  # nothing held the host up
+        ([30, 28, 35] + [40] * 17, 29),  # held up without a jump, by a device that is a little slower
+        ([30, 28, *[40, 36] * 9], 37.1),  # a host of which the first steps happen to be short
+        ([30, *[40] * 19], 39.5),
     ],
 )
 def test_the_hosts_own_step_ends_before_the_queue_is_full(

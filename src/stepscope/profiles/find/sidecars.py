@@ -10,7 +10,9 @@ import re
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
+from statistics import median
 from typing import Any, Literal
 
 import msgspec
@@ -18,6 +20,9 @@ import msgspec
 from stepscope.profiles.find.runs import Entry
 from stepscope.registers.calibration.runs import UNPROFILED_DRIFT_DEVICE, UNPROFILED_DRIFT_HOST
 from stepscope.registers.policy.capture import (
+    BEFORE_QUEUE_IS_FULL,
+    MOSTLY_STEADY,
+    STEADY_DEVICE,
     UNPROFILED_AGREES,
     UNPROFILED_HOST_BOUND,
     UNPROFILED_NS,
@@ -59,10 +64,25 @@ class _Run(msgspec.Struct):
 
         A queue that is full by the next step mostly filled up in the last of these, which then took longer than those before.
         """
-        lengths = self.host_durations_ns
+        lengths = self.own_durations_ns
         if 1 < len(lengths) < self.count and lengths[-1] == max(lengths):
             lengths = lengths[:-1]
         return sum(lengths) / len(lengths) if lengths else None
+
+    @property
+    def own_durations_ns(self) -> list[int]:
+        """The host's steps until it is held up.
+
+        A host that is not much faster than the device is held up without a jump: its first steps are shorter, and from the one on
+        in which the queue is full all take as long as the device needs.
+        """
+        lengths = self.host_durations_ns
+        device = median(lengths[len(lengths) // 2 :]) if lengths else 0
+        own = list(takewhile(lambda length: length < BEFORE_QUEUE_IS_FULL * device, lengths))
+        held = lengths[len(own) :]
+        steady = sum(abs(length / device - 1) <= STEADY_DEVICE for length in held) if device else 0
+        is_held = 1 < len(own) < len(held) and steady >= MOSTLY_STEADY * len(held)
+        return own if is_held else lengths
 
     @property
     def is_host_bound(self) -> bool:
@@ -71,7 +91,7 @@ class _Run(msgspec.Struct):
     @property
     def is_held_up(self) -> bool:
         """Whether something held the host up: then its steps come in bursts, and their scatter says nothing about the mean."""
-        return len(self.host_durations_ns) < self.count or not self.is_host_bound
+        return len(self.own_durations_ns) < self.count or not self.is_host_bound
 
     @property
     def is_enough(self) -> bool:

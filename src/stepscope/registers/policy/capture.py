@@ -59,6 +59,24 @@ UNPROFILED_HOST_BOUND = policy(
     unit="share of an unprofiled step",
     why="that is the host's own from which on the host decides how long a step takes, and its drift counts",
 )
+BEFORE_QUEUE_IS_FULL = policy(
+    "BEFORE_QUEUE_IS_FULL",
+    0.93,
+    unit="share of the later steps",
+    why="below which the host's first steps after a wait are its own, if later ones all take as long as the device",
+)
+STEADY_DEVICE = policy(
+    "STEADY_DEVICE",
+    0.03,
+    unit="share of a step",
+    why="within which steps that the device decides about differ; those of a host scatter more",
+)
+MOSTLY_STEADY = policy(
+    "MOSTLY_STEADY",
+    0.7,
+    unit="share of the steps",
+    why="that are as long as the device needs: few are cut by bursts",
+)
 NAMED_PROCESSES = policy("NAMED_PROCESSES", 5, unit="processes", why="that a sentence lists")
 LIGHT_AGREES = policy(
     "LIGHT_AGREES",

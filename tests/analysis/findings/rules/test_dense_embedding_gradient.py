@@ -7,6 +7,11 @@ import pytest
 from stepscope.analysis.findings.apply import apply_rules
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.rules.kernels.dense_embedding_gradient import RULE
+from stepscope.registers.calibration.kernels import (
+    SPARSE_ADAGRAD_HOST_NS,
+    SPARSE_ADAM_HOST_NS,
+    SPARSE_SGD_HOST_NS,
+)
 from tests.analysis.compute.traces import compute_trace
 from tests.analysis.findings.rules.host_training import (
     ENGINE,
@@ -81,26 +86,28 @@ def test_tables_that_need_dense_gradients(steps: tuple[Call, ...]) -> None:
     assert RULE.findings(case_of_calls(*steps)) == []
 
 
-def updated_on_device(pieces: int) -> Finding:
-    """Steps of 1000 µs whose optimizer passes over a table for 800 µs, and takes 300 µs to launch that, in some pieces."""
+def updated_on_device(pieces: int, optimizer: str = "SGD", rows: int = 8192, times: int = 10) -> Finding:
+    """Steps of 10 ms whose optimizer passes over a table for 8 ms, and takes 3 ms to launch that, in some pieces."""
     table = "[[10000000,64]]"
     lines = ["track  start  dur  name  kind  launches  shapes  dtypes  inputs"]
     for number in range(3):
-        at = 1000 * number
+        at = 1000 * times * number
         lines += [
-            f"main  {at}  1000  ProfilerStep#{number}  annotation  -  -  -  -",
-            f'main  {at + 10}  8  aten::embedding_dense_backward  op  -  [[8192,64],[8192],[],[],[]]  float,long  ["","","10000000"]',
+            f"main  {at}  {1000 * times}  ProfilerStep#{number}  annotation  -  -  -  -",
+            f'main  {at + 10}  8  aten::embedding_dense_backward  op  -  [[{rows},64],[{rows}],[],[],[]]  float,long  ["","","10000000"]',
             f"main  {at + 11}  5  cudaLaunchKernel  runtime  embedding_backward  -  -  -",
-            f"stream 7  {at + 20}  100  embedding_backward  kernel  -  -  -  -",
-            f"main  {at + 30}  310  Optimizer.step#Adam.step  annotation  -  -  -  -",
-            f"main  {at + 35}  300  aten::_fused_adam_  op  -  [{table},{table},{table},{table}]  TensorList,TensorList,TensorList,TensorList  -",
+            f"stream 7  {at + 20}  {100 * times}  embedding_backward  kernel  -  -  -  -",
+            f"main  {at + 30}  {310 * times}  Optimizer.step#{optimizer}.step  annotation  -  -  -  -",
+            f"main  {at + 35}  {300 * times}  aten::_fused_adam_  op  -  [{table},{table},{table},{table}]  TensorList,TensorList,TensorList,TensorList  -",
         ]
         for piece in range(pieces):
-            host, device = 300 // pieces, 800 // pieces
+            host, device = 300 * times // pieces, 800 * times // pieces
             start, kernel = at + 35 + host * piece, f"multi_tensor_apply_kernel_{piece}"
             lines += [f"main  {start}  {host - 1}  cudaLaunchKernel  runtime  {kernel}  -  -  -"]
-            lines += [f"stream 7  {at + 160 + device * piece}  {device}  {kernel}  kernel  -  -  -  -"]
-        lines += [f"main  {at + 400}  590  cudaDeviceSynchronize  runtime  -  -  -  -"]
+            lines += [
+                f"stream 7  {at + 160 * times + device * piece}  {device}  {kernel}  kernel  -  -  -  -"
+            ]
+        lines += [f"main  {at + 400 * times}  {590 * times}  cudaDeviceSynchronize  runtime  -  -  -  -"]
     found = {each.code: each for each in apply_rules(case_of(compute_trace("\n".join(lines))))}
     return found[RULE.code]
 
@@ -108,3 +115,19 @@ def updated_on_device(pieces: int) -> Finding:
 def test_a_few_rows_need_no_launch_for_each_piece_of_the_table() -> None:
     few, many = updated_on_device(1), updated_on_device(10)
     assert many.speedup.mid > 1.3 * few.speedup.mid
+
+
+def left_of(found: Finding) -> float:
+    assert found.left_ns_per_step is not None
+    return found.left_ns_per_step.mid
+
+
+def test_the_host_also_dispatches_the_sparse_update() -> None:
+    none, some, most = (left_of(updated_on_device(10, name)) for name in ("SGD", "Adagrad", "Adam"))
+    assert some - none == pytest.approx(SPARSE_ADAGRAD_HOST_NS - SPARSE_SGD_HOST_NS, rel=0.5)
+    assert most - none == pytest.approx(SPARSE_ADAM_HOST_NS - SPARSE_SGD_HOST_NS, rel=0.5)
+
+
+def test_more_rows_of_a_batch_need_more_of_the_device() -> None:
+    few, many = (updated_on_device(10, "Adagrad", rows) for rows in (8192, 900000))
+    assert many.speedup.low < few.speedup.low / 1.3

@@ -6,6 +6,7 @@ import pytest
 
 from stepscope.analysis.findings.apply import apply_rules
 from stepscope.analysis.findings.finding import Finding
+from stepscope.trace.trace import Trace
 from tests.analysis.compute.traces import compute_trace
 from tests.builders.cases import case_of
 
@@ -60,3 +61,50 @@ def test_a_generator_that_is_not_detached_is_useless_for_the_discriminator() -> 
 @pytest.mark.parametrize(("second", "node"), [(2, "MmBackward0"), (1, "MmBackwardBackward0")])
 def test_other_layers_and_gradients_of_gradients_are_needed(second: int, node: str) -> None:
     assert "repeated-backward" not in found_in(1, second, node)
+
+
+def test_sums_of_gradients_that_are_thrown_away_go_as_well() -> None:
+    (found,) = (one for one in apply_rules(case_of(undetached(3))) if one.code == "useless-backward")
+    # Of 850 µs of a step's host, 100 are for the gradient of the generator that no optimizer uses, and 300 for its sum.
+    assert found.speedup.low > 850 / 650
+
+
+def undetached(steps: int) -> Trace:
+    """Steps that the host decides about: the discriminator's loss goes on through the generator, whose gradient is summed up in 300 µs."""
+    lines = ["track  start  dur  name  kind  launches  shapes  dtypes  inputs  sequence"]
+    for step in range(steps):
+        at, number = 1000 * step, 10 * step
+        lines.append(f"main  {at}  1000  ProfilerStep#{step}  annotation  -  -  -  -  -")
+        lines += product(at + 2, "main", "aten::mm", number + 1, at + 20, 20)
+        lines += product(at + 12, "main", "aten::mm", number + 2, at + 40, 20)
+        lines += node(at + 30, 20, "MmBackward0", "[[8,8]]", number + 2)
+        lines += node(at + 52, 10, "torch::autograd::AccumulateGrad", "[[16,16]]", 0)
+        lines += node(at + 70, 100, "MmBackward0", "[[8,8]]", number + 1)
+        lines += node(at + 172, 300, "torch::autograd::AccumulateGrad", "[[8,8]]", 0)
+        lines += update(at + 480, "[16,16]")
+        lines += product(at + 510, "main", "aten::mm", number + 3, at + 520, 20)
+        lines += node(at + 530, 100, "MmBackward0", "[[8,8]]", number + 1)
+        lines += node(at + 632, 300, "torch::autograd::AccumulateGrad", "[[8,8]]", 0)
+        lines += update(at + 940, "[8,8]")
+        lines.append(f"main  {at + 980}  10  cudaDeviceSynchronize  runtime  -  -  -  -  -")
+    return compute_trace("\n".join(lines))
+
+
+def node(at: int, length: int, name: str, shapes: str, sequence: int) -> list[str]:
+    """A node of autograd that launches one kernel at its end."""
+    return [
+        f"autograd  {at}  {length}  {ENGINE} {name}  op  -  {shapes}  float  -  {sequence or '-'}",
+        f"autograd  {at + 1}  {length - 2}  {name}  op  -  {shapes}  float  -  {sequence or '-'}",
+        f"autograd  {at + length - 8}  5  cudaLaunchKernel  runtime  {GEMM}  -  -  -  -",
+        f"stream 7  {at + length}  {2 * length if sequence else 5}  {GEMM}  kernel  -  -  -  -  -",
+    ]
+
+
+def update(at: int, shape: str) -> list[str]:
+    """A step of an optimizer."""
+    return [
+        f"main  {at}  20  Optimizer.step#Adam.step  annotation  -  -  -  -  -",
+        f"main  {at + 2}  15  aten::_fused_adam_  op  -  [[{shape}],[{shape}]]  TensorList,TensorList  -  -",
+        f"main  {at + 4}  5  cudaLaunchKernel  runtime  multi_tensor_apply_kernel  -  -  -  -",
+        f"stream 7  {at + 10}  5  multi_tensor_apply_kernel  kernel  -  -  -  -  -",
+    ]

@@ -17,6 +17,7 @@ from stepscope.registers.calibration.kernels import (
 )
 from stepscope.registers.policy.findings import (
     FORMULA_TRAFFIC,
+    FORMULAS_ALONE,
     FUSING_ADVICE_LEAST,
     FUSING_GAIN_LEAST,
     SURE_FUSION,
@@ -48,11 +49,16 @@ def find(case: Case) -> Finding | None:
 
 
 def _promised(case: Case, chains: pl.DataFrame, formulas: pl.DataFrame) -> Finding | None:
-    """A fused op in place of the formula gains its chains; a compiler gains the others, too."""
+    """A fused op in place of the formula gains its chains; a compiler gains the others, too.
+
+    Where these hardly count, nobody needs a compiler: what is around the formula stays as it is.
+    """
     surely = pl.col("chain").is_in(formulas["chain"].implode())
-    judged = chains.with_columns(most=pl.when(surely).then("most").otherwise(1.0))
-    chosen = case.compute.kernels.join(judged, on="chain").filter(pl.col("bytes").is_not_null())
-    chosen = chosen.with_columns(most=_beside_layers(case))
+    known = case.compute.kernels.filter(pl.col("bytes").is_not_null())
+    stays = ["most", "least"] if _are_alone(known, chains, formulas) else ["most"]
+    judged = chains.with_columns(pl.when(surely).then(name).otherwise(1.0).alias(name) for name in stays)
+    chosen = known.join(judged, on="chain")
+    chosen = chosen.with_columns(_beside_layers(case, name).alias(name) for name in stays)
     owned = case.free(pl.col("part") == "compute", pl.col("named_by").is_in(chosen["event"].implode()))
     ns = case.per_step(owned)
     if ns < WORTH_A_FINDING * case.step_ns:
@@ -63,17 +69,26 @@ def _promised(case: Case, chains: pl.DataFrame, formulas: pl.DataFrame) -> Findi
     return timed(case, RULE, owned, change, f"{case.of_step(ns)} {why}", evidence)
 
 
-def _beside_layers(case: Case) -> pl.Expr:
-    """What is left at worst of each kernel of a chain: layers between the formulas stay as they are, and formulas take all that is left.
+def _are_alone(kernels: pl.DataFrame, chains: pl.DataFrame, formulas: pl.DataFrame) -> bool:
+    """Whether formulas take nearly all of the time that a compiler could shorten."""
+    whole = kernels.filter(pl.col("chain").is_in(chains["chain"].implode()))
+    mine = whole.filter(
+        pl.col("chain").is_in(formulas["chain"].implode()), ~pl.col("op").str.contains(_LAYER)
+    )
+    return bool(mine["time_ns"].sum() >= FORMULAS_ALONE * whole["time_ns"].sum())
+
+
+def _beside_layers(case: Case, left: str) -> pl.Expr:
+    """What is left of each kernel of a chain, by what is left of all: layers between the formulas stay as they are, and formulas take all that is left.
 
     A chain goes on through layers that are one op each, which no fused op in place of a formula makes faster.
     """
     if case.trace.info.framework != "pytorch":
-        return pl.col("most")
+        return pl.col(left)
     layer = pl.col("class").is_in(["elementwise", "reduction"]) & pl.col("op").str.contains(_LAYER)
     ns, whole = pl.col("time_ns"), pl.col("time_ns").sum().over("chain")
     rest = (ns * ~layer).sum().over("chain").clip(lower_bound=1)
-    return pl.when(layer).then(1.0).otherwise((pl.col("most") * whole / rest).clip(upper_bound=1.0))
+    return pl.when(layer).then(1.0).otherwise((pl.col(left) * whole / rest).clip(upper_bound=1.0))
 
 
 def _arithmetic(case: Case, formulas: pl.DataFrame) -> pl.Series:
@@ -162,7 +177,7 @@ RULE: Rule[Case] = Rule(
     page="kernels",
     certainty=SURE_FUSION,
     owns="runs of elementwise, reduction and copy kernels between matrix products",
-    change="each run takes 1.2 to 2.2 times what reading its inputs and writing its outputs takes at 60 % of memory bandwidth, or what its arithmetic takes element by element at 60 % of the fp32 rate (half of its peak), if that is longer; at worst, layers between formulas remain; layers that are one op each get advice without a promise",
+    change="each run takes 1.2 to 2.2 times what reading its inputs and writing its outputs takes at 60 % of memory bandwidth, or what its arithmetic takes element by element at 60 % of the fp32 rate (half of its peak), if that is longer; at worst, layers between formulas remain, and also at best where formulas take 85 % of the runs' time; layers that are one op each get advice without a promise",
     fix={
         "pytorch": "Let a compiler fuse them: torch.compile(model), or the fused version of the layer (torch.nn.functional.gelu, layer_norm, rms_norm, cross_entropy) instead of its formula.",
         "tensorflow": "Compile the step: tf.function(jit_compile=True).",

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import polars as pl
 
+from stepscope.analysis.compute.unused_gradients import unused_nodes
 from stepscope.analysis.findings.case import Case
-from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.dispatched import at_or_below, without_dispatch
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host.optimizer_loop import is_step_of_optimizer
 from stepscope.analysis.findings.rules.useless.useless_backward import RULE as USELESS
+from stepscope.analysis.findings.rules.useless.useless_backward import without_engine
 from stepscope.registers.policy.findings import MAJORITY, WORTH_A_FINDING
 
 _ENGINE = r"^autograd::engine::evaluate_function: "
@@ -30,6 +31,9 @@ def find(case: Case) -> Finding | None:
     again = nodes.sort("start_ns").filter(pl.int_range(pl.len()).over(key) < pl.len().over(key) - 1)["event"]
     if again.is_empty():
         return None
+    is_thrown_away = _thrown_away(case, nodes, key)
+    if is_thrown_away:  # with the sums of gradients, which all passes have under one number
+        again = pl.concat([again, unused_nodes(case.trace)]).unique()
     inside = at_or_below(case.trace.events, again)
     kernels = case.trace.kernels.filter(pl.col("op").is_in(inside.implode()))["event"]
     owned = case.free(pl.col("part") == "compute", pl.col("named_by").is_in(kernels.implode()))
@@ -39,8 +43,8 @@ def find(case: Case) -> Finding | None:
     passes = int(nodes.group_by(key).agg(pl.len())["len"].max() or 0)  # type: ignore[arg-type]
     detail = f"{case.of_step(ns)} computes gradients of ops whose gradients the step has already computed or computes again later ({passes} backward passes through them)."
     gone = case.plan.with_device(pl.col("event").is_in(kernels.implode()))
-    change = without_dispatch(Change(gone, gone), inside)
-    if _thrown_away(case, nodes, key):
+    change = without_dispatch(without_engine(case, gone, kernels), inside)
+    if is_thrown_away:
         detail = f"{case.of_step(ns)} computes gradients of layers that the optimizer which follows does not update: the backward pass goes through them again for the optimizer that does."
         return timed(case, USELESS, owned, change, detail, {"passes": passes})
     return timed(case, RULE, owned, change, detail, {"passes": passes})

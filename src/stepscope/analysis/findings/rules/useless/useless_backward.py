@@ -35,13 +35,13 @@ def find(case: Case) -> Finding | None:
     if ns < WORTH_A_FINDING * case.step_ns:
         return None
     gone = case.plan.with_device(pl.col("event").is_in(kernels.implode()))
-    change = without_dispatch(_without_engine(case, gone, kernels), inside)
+    change = without_dispatch(without_engine(case, gone, kernels), inside)
     if len(nodes) > MAJORITY * len(find_named(case.trace, NODE)):
         change = _without_graph(change)
     return timed(case, RULE, owned, change, _detail(case, ns))
 
 
-def _without_engine(case: Case, gone: Plan, kernels: pl.Series) -> Change:
+def without_engine(case: Case, gone: Plan, kernels: pl.Series) -> Change:
     """Between two gradients autograd's engine works for the next one, while the call of backward waits: this goes with the kernel that it comes to."""
     items = case.plan.items.filter(pl.col("event").is_in(kernels.implode()))["item"]
     before = pl.col("item").is_in(items.implode()) & (pl.col("cause") == "dispatch")
