@@ -15,9 +15,9 @@ from stepscope.registers.calibration.kernels import (
     FUSED_CHAIN_BEST,
     FUSED_CHAIN_WORST,
 )
+from stepscope.registers.policy.compute import FORMULAS_ALONE
 from stepscope.registers.policy.findings import (
     FORMULA_TRAFFIC,
-    FORMULAS_ALONE,
     FUSING_ADVICE_LEAST,
     FUSING_GAIN_LEAST,
     SURE_FUSION,
