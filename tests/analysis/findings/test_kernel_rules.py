@@ -158,7 +158,7 @@ def test_layers_between_formulas_may_stay() -> None:
 
 
 def test_layers_beside_a_formula_that_takes_all_time_stay() -> None:
-    """Nobody needs a compiler for one formula: the layer after it takes as long as before, also at best."""
+    """One formula needs no compiler: the layer after it takes as long as before, also at best."""
 
     def promised(name: str) -> Interval:
         formula = [("aten::mul", "[[40000000],[]]", 100)] * 8

@@ -55,3 +55,9 @@ LARGEST_NUMBER_BYTES = policy(
     unit="bytes",
     why="that a step reads at its end: more is an array, and in inference the result that was asked for",
 )
+FORMULAS_ALONE = policy(
+    "FORMULAS_ALONE",
+    0.85,
+    unit="share of the time of all chains",
+    why="from which on formulas are replaced one by one, without a compiler that would fuse the layers around them",
+)

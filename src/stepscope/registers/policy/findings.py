@@ -375,12 +375,6 @@ FORMULA_TRAFFIC = policy(
     unit="× the bytes that enter and leave a chain",
     why="that its kernels move before it is a formula written op by op; layers as frameworks have them move less (15 healthy jobs)",
 )
-FORMULAS_ALONE = policy(
-    "FORMULAS_ALONE",
-    0.85,
-    unit="share of the time of all chains",
-    why="from which on formulas are replaced one by one, without a compiler that would fuse the layers around them",
-)
 SURE_FUSION = policy(
     "SURE_FUSION",
     0.65,

@@ -135,8 +135,8 @@ class _SparseUpdate:
     """What the sparse counterpart of an optimizer needs for a table.
 
     `host_ns`: more than the dense one, whatever the size. In bytes that the memory moves in the same time: for each row of
-    the batch, to sort them and to merge those that repeat, and for each element of these. Only who merges asks the device
-    how many rows are left, and waits for the answer.
+    the batch, to sort them and to merge those that repeat, and for each element of these. Only those that merge ask the device
+    how many rows are left, and wait for the answer.
     """
 
     host_ns: int

@@ -15,9 +15,9 @@ from stepscope.registers.calibration.kernels import (
     FUSED_CHAIN_BEST,
     FUSED_CHAIN_WORST,
 )
+from stepscope.registers.policy.compute import FORMULAS_ALONE
 from stepscope.registers.policy.findings import (
     FORMULA_TRAFFIC,
-    FORMULAS_ALONE,
     FUSING_ADVICE_LEAST,
     FUSING_GAIN_LEAST,
     SURE_FUSION,
@@ -51,7 +51,7 @@ def find(case: Case) -> Finding | None:
 def _promised(case: Case, chains: pl.DataFrame, formulas: pl.DataFrame) -> Finding | None:
     """A fused op in place of the formula gains its chains; a compiler gains the others, too.
 
-    Where these hardly count, nobody needs a compiler: what is around the formula stays as it is.
+    Where these hardly count, the fix needs no compiler: what is around the formula stays as it is.
     """
     surely = pl.col("chain").is_in(formulas["chain"].implode())
     known = case.compute.kernels.filter(pl.col("bytes").is_not_null())
@@ -75,7 +75,7 @@ def _are_alone(kernels: pl.DataFrame, chains: pl.DataFrame, formulas: pl.DataFra
     mine = whole.filter(
         pl.col("chain").is_in(formulas["chain"].implode()), ~pl.col("op").str.contains(_LAYER)
     )
-    return bool(mine["time_ns"].sum() >= FORMULAS_ALONE * whole["time_ns"].sum())
+    return int(mine["time_ns"].sum()) >= FORMULAS_ALONE * int(whole["time_ns"].sum())
 
 
 def _beside_layers(case: Case, left: str) -> pl.Expr:
