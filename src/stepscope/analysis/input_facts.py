@@ -15,7 +15,7 @@ from stepscope.analysis.host.names import PLACE, STANDARD_FRAME
 from stepscope.analysis.host.place import Place
 from stepscope.lazy import dataclass
 from stepscope.trace.lookup import is_named, names_of
-from stepscope.trace.scopes import ancestors
+from stepscope.trace.scopes import ancestors, at_or_inside
 from stepscope.trace.trace import Trace
 
 _WORKERS = "_MultiProcessingDataLoaderIter"
@@ -107,7 +107,7 @@ def _slow_in_loader(trace: Trace) -> tuple[Place, float] | None:
     python = is_named(events, PLACE) & (events["kind"] == "python")
     if not is_input.any() or not python.any():
         return None
-    inside = is_input | ancestors(events, is_input).is_not_null()
+    inside = at_or_inside(events, is_input)
     others = is_named(events, STANDARD_FRAME) | is_named(events, _LOADER_FRAME)
     placed = python & ~others & inside
     frame = pl.select(pl.when(placed).then(events["id"]).otherwise(ancestors(events, placed))).to_series()

@@ -20,6 +20,11 @@ def ancestors(events: pl.DataFrame, wanted: pl.Series) -> pl.Series:
     return rows_or_null("ancestor", order.nearest(up, buffer(wanted.cast(pl.UInt8))))
 
 
+def at_or_inside(events: pl.DataFrame, wanted: pl.Series) -> pl.Series:
+    """For each event whether it is wanted, or inside one that is."""
+    return wanted | ancestors(events, wanted).is_not_null()
+
+
 def sums_below(events: pl.DataFrame, values: pl.Series) -> pl.Series:
     """For each event the sum of the values of all events inside it, and of its own; counts where they are truth values."""
     own = values.cast(pl.Int64)

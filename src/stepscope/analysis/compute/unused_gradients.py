@@ -15,7 +15,7 @@ import polars as pl
 from stepscope.registers.policy.findings import MAJORITY
 from stepscope.trace.kept import kept_with_trace
 from stepscope.trace.lookup import is_named
-from stepscope.trace.scopes import ancestors
+from stepscope.trace.scopes import ancestors, at_or_inside
 from stepscope.trace.trace import Trace
 
 _GRADIENT = "torch::autograd::AccumulateGrad"
@@ -75,7 +75,7 @@ def ops_beside(trace: Trace, tracks: pl.Series) -> pl.Series:
     if not nodes.any():
         outside = ~events["track"].gather(numbered).is_in(tracks.implode())
     else:
-        outside = ~(nodes | ancestors(events, nodes).is_not_null()).gather(numbered)
+        outside = ~at_or_inside(events, nodes).gather(numbered)
     found: pl.Series = events["start_ns"].gather(numbered.filter(outside)).sort()
     return found
 

@@ -12,7 +12,7 @@ from stepscope.analysis.findings.change import Change
 from stepscope.analysis.host.causes import host_causes
 from stepscope.analysis.replay.plan import Plan
 from stepscope.trace.columns import repeated
-from stepscope.trace.scopes import ancestors
+from stepscope.trace.scopes import at_or_inside
 from stepscope.trace.trace import Trace
 
 _ROW = ("item", "cause", "named_by")
@@ -21,7 +21,7 @@ _ROW = ("item", "cause", "named_by")
 def at_or_below(events: pl.DataFrame, chosen: pl.Series) -> pl.Series:
     """The chosen events, and all that are inside one."""
     wanted = pl.repeat(False, len(events), dtype=pl.Boolean, eager=True).scatter(chosen, True)
-    found: pl.Series = events["id"].filter(wanted | ancestors(events, wanted).is_not_null())
+    found: pl.Series = events["id"].filter(at_or_inside(events, wanted))
     return found
 
 

@@ -18,7 +18,7 @@ from stepscope.registers.calibration.launches import STAGED_COPY_NS
 from stepscope.registers.calibration.profiler import WARM_DISPATCH_WORST
 from stepscope.registers.policy.findings import DETOUR_BYTES, LONG_PYTHON_NS, WORTH_A_FINDING
 from stepscope.registers.policy.useless_work import SMALL_RESULT, SMALL_RESULT_AFTERWARDS
-from stepscope.trace.scopes import ancestors
+from stepscope.trace.scopes import ancestors, at_or_inside
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def _inside(case: Case, frames: pl.Series) -> pl.Series:
     """For every event whether it is one of these calls or inside one."""
     events = case.trace.events
     wanted = pl.repeat(False, len(events), dtype=pl.Boolean, eager=True).scatter(frames, True)
-    return wanted | ancestors(events, wanted).is_not_null()
+    return at_or_inside(events, wanted)
 
 
 def _on_device(case: Case, away: pl.DataFrame, computing: pl.DataFrame, waits: pl.Series) -> Change:

@@ -21,7 +21,7 @@ from stepscope.trace.columns import buffer, series
 from stepscope.trace.frames import filled, kept_with_frame
 from stepscope.trace.kept import kept_with_trace
 from stepscope.trace.lookup import is_named, parents_of
-from stepscope.trace.scopes import ancestors, sums_below
+from stepscope.trace.scopes import ancestors, at_or_inside, sums_below
 from stepscope.trace.trace import Trace
 
 _LAUNCHES = r"(?i)^(cuda|cu|hip)\w*(Launch|Memcpy|Memset)"
@@ -82,7 +82,7 @@ def computing_calls(trace: Trace, code: pl.Series) -> pl.Series:
     root = mine & (below == 0) & (computed >= LONG_HOST_NS)
     if updates.any():
         root &= ancestors(events, updates).is_null()
-    return root | ancestors(events, root).is_not_null() if root.any() else nothing
+    return at_or_inside(events, root) if root.any() else nothing
 
 
 @kept_with_frame

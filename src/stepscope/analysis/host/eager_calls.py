@@ -15,7 +15,7 @@ from stepscope.registers.calibration.launches import EMPTY_KERNEL_RUN_NS, LONG_H
 from stepscope.trace.columns import repeated
 from stepscope.trace.frames import filled, kept_with_frame, take
 from stepscope.trace.lookup import is_named
-from stepscope.trace.scopes import ancestors
+from stepscope.trace.scopes import ancestors, at_or_inside
 
 CALL = r"^Eager(Local|Remote)Execute: "
 FUNCTION_CALL = rf"{CALL}__(inference|forward|backward)_"
@@ -38,7 +38,7 @@ def only_dispatch(events: pl.DataFrame) -> pl.Series:
     has_op = around_run.filter(events["kind"] == "op").drop_nulls().unique()
     long = (events["dur_ns"] >= EMPTY_KERNEL_RUN_NS).scatter(has_op, False)
     computes = run & (of_function | long)
-    return (call | around.is_not_null()) & ~(computes | ancestors(events, computes).is_not_null())
+    return (call | around.is_not_null()) & ~at_or_inside(events, computes)
 
 
 @kept_with_frame

@@ -14,7 +14,7 @@ from stepscope.lazy import dataclass
 from stepscope.native.host.lineage import CONTEXT
 from stepscope.registers.policy.findings import ELSEWHERE_TOO
 from stepscope.trace.frames import conform
-from stepscope.trace.scopes import ancestors
+from stepscope.trace.scopes import at_or_inside
 from stepscope.trace.trace import Trace
 
 # PyTorch writes `train.py(12): step`, JAX `$train.py:12 step`; JAX leaves out the folder.
@@ -91,7 +91,7 @@ def calls_of(trace: Trace, frames: pl.Series) -> Calls:
     called = events["name"].is_in(names.implode()).fill_null(False) & events["kind"].is_in(
         ["python", "annotation", "op", "span"]
     )
-    return Calls(trace, called | ancestors(events, called).is_not_null())
+    return Calls(trace, at_or_inside(events, called))
 
 
 def functions_of_slow_steps(trace: Trace, host: pl.DataFrame, slow: pl.Series) -> pl.DataFrame:

@@ -14,7 +14,7 @@ from stepscope.analysis.host.functions import place_of
 from stepscope.analysis.host.place import Place
 from stepscope.lazy import dataclass
 from stepscope.trace.lookup import events_named
-from stepscope.trace.scopes import ancestors
+from stepscope.trace.scopes import ancestors, at_or_inside
 from stepscope.trace.trace import Trace
 
 _REGION = "Torch-Compiled Region"
@@ -46,7 +46,7 @@ def graph_breaks(trace: Trace) -> Breaks | None:
         return None
     outer = _outermost(above, above.filter(inner).unique())
     roots = pl.repeat(False, len(events), dtype=pl.Boolean, eager=True).scatter(outer, True)
-    inside = roots | ancestors(events, roots).is_not_null()
+    inside = at_or_inside(events, roots)
     return Breaks(events["id"].filter(inner), outer, inside, _places(events))
 
 

@@ -90,7 +90,12 @@ class Instruction:
     @property
     def kernel_name(self) -> str:
         """The name as a kernel carries it."""
-        return self.name.replace(".", "_").replace("-", "_")
+        return as_kernel(self.name)
+
+
+def as_kernel(instruction: str) -> str:
+    """The name of an instruction as a kernel carries it."""
+    return instruction.replace(".", "_").replace("-", "_")
 
 
 class Module:

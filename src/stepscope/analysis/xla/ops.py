@@ -17,7 +17,7 @@ from itertools import groupby
 import polars as pl
 
 from stepscope.analysis.xla.file_work import instruction_facts
-from stepscope.analysis.xla.hlo_module import Instruction, Module, name_of, read_module
+from stepscope.analysis.xla.hlo_module import Instruction, Module, as_kernel, name_of, read_module
 from stepscope.analysis.xla.instruction_cost import SILENT, Work, Worker, known_trips
 from stepscope.analysis.xla.loops import body_of
 from stepscope.registers.policy.tables import XLA_CALL_DEPTH, XLA_UNROLLED_MOST
@@ -101,7 +101,7 @@ class Program:
             for message in body
             if (name := name_of(message))
         }
-        self._kernels = {_as_kernel(name): name for name in self._places}
+        self._kernels = {as_kernel(name): name for name in self._places}
         self._known: dict[str, Work] = {}
 
     def work(self, instruction: str) -> Work | None:
@@ -132,7 +132,7 @@ class Program:
 
     def kernel_of(self, name: str, instruction: str | None) -> str:
         """The kernel as the program names it: after the instruction where the profile has it."""
-        return _as_kernel(instruction) if instruction in self._places else name
+        return as_kernel(instruction) if instruction in self._places else name
 
     def place(self, kernel: str) -> tuple[int, str]:
         """When a kernel of this name first runs in the program; those of libraries and other programs come last."""
@@ -148,10 +148,6 @@ class Program:
             return [self._kernels.get(kernel) for kernel in kernels]
         # Kernels of loops and branches are not in the order of the program itself.
         return [name or self._kernels.get(kernel) for name, kernel in zip(found, kernels, strict=True)]
-
-
-def _as_kernel(instruction: str) -> str:
-    return instruction.replace(".", "_").replace("-", "_")
 
 
 def unrolled(module: Module, computation: int, depth: int = 0) -> list[Instruction]:

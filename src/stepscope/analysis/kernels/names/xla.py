@@ -13,7 +13,7 @@ import polars as pl
 
 from stepscope.analysis.kernels.names.label import Compiled
 from stepscope.analysis.xla import hlo_module
-from stepscope.analysis.xla.hlo_module import Instruction, name_of, read_instruction
+from stepscope.analysis.xla.hlo_module import Instruction, as_kernel, name_of, read_instruction
 from stepscope.analysis.xla.instruction_cost import FORMATS
 from stepscope.registers.policy.tables import XLA_FUSION_DEPTH
 from stepscope.trace.trace import Trace
@@ -33,7 +33,7 @@ _ALGORITHMS = {3: "fp16", 4: "fp16", 5: "bf16", 6: "bf16", 7: "bf16", 8: "bf16",
 
 def plain_name(name: str) -> str:
     """A kernel's or an instruction's name as both have it: GPUs write `_` for `.` and `-`, ROCm adds `.kd`."""
-    return name.removesuffix(".kd").replace(".", "_").replace("-", "_")
+    return as_kernel(name.removesuffix(".kd"))
 
 
 class Module(hlo_module.Module):

@@ -12,7 +12,7 @@ from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.host.functions import Calls
 from stepscope.registers.policy.findings import WORTH_SHOWING
 from stepscope.trace.lookup import is_named
-from stepscope.trace.scopes import ancestors
+from stepscope.trace.scopes import at_or_inside
 from stepscope.trace.trace import Trace
 
 # JAX: instructions of the program, the runtime's calls, frames of jax/_src/callback.py and its predecessors; TensorFlow: ops.
@@ -45,7 +45,7 @@ def callbacks(trace: Trace) -> Calls | None:
     """The calls from programs into Python; None where there are none."""
     events = trace.events
     is_call = _named(events, _CALLBACK)
-    return Calls(trace, is_call | ancestors(events, is_call).is_not_null()) if is_call.any() else None
+    return Calls(trace, at_or_inside(events, is_call)) if is_call.any() else None
 
 
 def _named(events: pl.DataFrame, pattern: str) -> pl.Series:
@@ -67,7 +67,7 @@ def _slow_calls(events: pl.DataFrame) -> pl.Series:
     slow = _named(events, _SLOW_CALL)
     if not slow.any():
         return slow
-    return (slow | ancestors(events, slow).is_not_null()) & (events["kind"] == "python")
+    return at_or_inside(events, slow) & (events["kind"] == "python")
 
 
 RULE: Rule[Case] = Rule(

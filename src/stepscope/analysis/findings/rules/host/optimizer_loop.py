@@ -19,7 +19,7 @@ from stepscope.registers.policy.findings import (
     WORTH_A_FINDING,
 )
 from stepscope.trace.lookup import events_named
-from stepscope.trace.scopes import ancestors
+from stepscope.trace.scopes import at_or_inside
 
 
 def find(case: Case) -> Finding | None:
@@ -58,7 +58,7 @@ def host_time(case: Case) -> pl.Series:
 def in_optimizer(events: pl.DataFrame) -> pl.Series:
     """For every event whether it is inside the optimizer's step."""
     is_optimizer = is_step_of_optimizer(events)
-    inside: pl.Series = ancestors(events, is_optimizer).is_not_null() | is_optimizer
+    inside: pl.Series = at_or_inside(events, is_optimizer)
     return inside
 
 

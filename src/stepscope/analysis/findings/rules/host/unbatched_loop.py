@@ -31,7 +31,7 @@ from stepscope.registers.policy.findings import (
     TOP_NAMES,
 )
 from stepscope.trace.lookup import events_named, names_of, rows_by_event
-from stepscope.trace.scopes import ancestors
+from stepscope.trace.scopes import at_or_inside
 
 _COMPILES = (
     "jax",
@@ -220,7 +220,7 @@ def _goes_through_parameters(case: Case) -> pl.Series:
     """Which events are inside the optimizer."""
     events = case.trace.events
     is_optimizer = (events["role"] == "optimizer").fill_null(False)
-    return is_optimizer | ancestors(events, is_optimizer).is_not_null()
+    return at_or_inside(events, is_optimizer)
 
 
 def _launch_together(case: Case, less: pl.Series, host: pl.Series, device: pl.Series) -> Plan:

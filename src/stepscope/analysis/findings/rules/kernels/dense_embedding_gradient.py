@@ -37,7 +37,7 @@ from stepscope.registers.calibration.kernels import (
 )
 from stepscope.registers.policy.findings import DENSE_TABLE_LEAST, FEW_ROWS_OF_TABLE, LIGHT_PASS, MAJORITY
 from stepscope.trace.frames import take_smallest
-from stepscope.trace.scopes import ancestors
+from stepscope.trace.scopes import ancestors, at_or_inside
 from stepscope.units import percent, size
 
 _BACKWARD = "aten::embedding_dense_backward"
@@ -263,7 +263,7 @@ def _below(case: Case, ops: pl.Series) -> pl.Series:
     events = case.trace.events
     wanted = pl.repeat(False, len(events), eager=True).scatter(ops, True)
     kernels = case.trace.kernels.drop_nulls("op")
-    inside = wanted.gather(kernels["op"]) | ancestors(events, wanted).gather(kernels["op"]).is_not_null()
+    inside = at_or_inside(events, wanted).gather(kernels["op"])
     found: pl.Series = kernels["event"].filter(inside)
     return found
 

@@ -11,7 +11,7 @@ from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.serving.workload import TRAINING
 from stepscope.registers.policy.findings import COPIES_ON_DEVICE_LEAST, TOP_NAMES, UNSURE_KERNELS
 from stepscope.trace.lookup import are_named, is_named
-from stepscope.trace.scopes import ancestors
+from stepscope.trace.scopes import ancestors, at_or_inside
 
 # Copies inside a CUDA graph, and instructions of a compiled program that only copy.
 _COPYING_KERNEL = r"^(memcpy\d+(_\w+)?|(wrapped_|loop_)?copy([._]\w+)*)$"
@@ -49,7 +49,7 @@ def _casts(case: Case) -> pl.Series:
     """Whether each event is a cast or inside of one."""
     events = case.trace.events
     cast = is_named(events, _CAST)
-    return cast | ancestors(events, cast).is_not_null()
+    return at_or_inside(events, cast)
 
 
 def _named_copies(case: Case) -> pl.Series:

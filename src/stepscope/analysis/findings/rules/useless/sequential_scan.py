@@ -13,7 +13,7 @@ from stepscope.analysis.findings.device_work import free_of_work, launched_less
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import shorten_kernels, timed
 from stepscope.analysis.findings.rule import ANY, Rule
-from stepscope.analysis.xla.hlo_module import read_module
+from stepscope.analysis.xla.hlo_module import as_kernel, read_module
 from stepscope.analysis.xla.ops import events_of_programs, programs_that_ran
 from stepscope.analysis.xla.recurrences import Recurrence, recurrences_of
 from stepscope.registers.policy.compute import SMALL_KERNEL_NS
@@ -88,7 +88,7 @@ def _recurrences(case: Case) -> dict[tuple[str, int], Recurrence]:
 def _events_of(case: Case, loops: dict[tuple[str, int], Recurrence]) -> pl.DataFrame:
     """event, loop, state, dur_ns of the work of these loops in steps, with the copies between two of its kernels."""
     names = [
-        (module, name, place, _as_kernel(name) in one.state)
+        (module, name, place, as_kernel(name) in one.state)
         for place, ((module, _), one) in enumerate(loops.items())
         for name in sorted(one.names | one.instructions)
     ]
@@ -131,7 +131,7 @@ def _held(case: Case, loops: dict[tuple[str, int], Recurrence], mine: pl.DataFra
         for place, ((module, _), one) in enumerate(loops.items())
         if place in chosen
         for name in one.held
-        for key in (name, _as_kernel(name))
+        for key in (name, as_kernel(name))
     }
     known = pl.DataFrame(sorted(names), schema={"module": pl.String, "key": pl.String}, orient="row")
     rows = events_of_programs(case.trace).filter(pl.col("device") == case.device)
@@ -143,10 +143,6 @@ def _held(case: Case, loops: dict[tuple[str, int], Recurrence], mine: pl.DataFra
     found = found.filter(steps.is_not_null(), ~pl.col("event").is_in(mine["event"].implode()))
     none, all_ = pl.lit(0.0), pl.lit(1.0)
     return found.select("event", least=none, most=all_, fewest=none, launched=all_)
-
-
-def _as_kernel(instruction: str) -> str:
-    return instruction.replace(".", "_").replace("-", "_")
 
 
 def _turns(mine: pl.DataFrame, loop: int) -> int:
