@@ -14,7 +14,7 @@ GEMM = "nvjet_sm90_tst_128x128_64x6_2x1_v_bz_TNT"
 TURNS, TURN = 8, 100
 
 
-def relations(*, masks: bool = True, compares: bool = True) -> Case:
+def relations(*, masks: bool = True, compares: bool = True, selected: str = "long") -> Case:
     """Steps of a loop over relations: compare, select by the mask, multiply; a turn takes 100 µs, 60 of them for the selection."""
     lines = [HEAD]
     for step in range(3):
@@ -22,18 +22,18 @@ def relations(*, masks: bool = True, compares: bool = True) -> Case:
         lines += [f"main  {begin}  1000  ProfilerStep#{step}  annotation  -  -  -"]
         lines += [f"main  {begin + 2}  {TURN * TURNS + 10}  rgcn.py(7): forward  python  -  -  -"]
         for turn in range(TURNS):
-            lines += turn_lines(begin + 5 + TURN * turn, masks=masks, compares=compares)
+            lines += turn_lines(begin + 5 + TURN * turn, masks=masks, compares=compares, selected=selected)
     return case_of(compute_trace("\n".join(lines)))
 
 
-def turn_lines(at: int, *, masks: bool, compares: bool) -> list[str]:
+def turn_lines(at: int, *, masks: bool, compares: bool, selected: str) -> list[str]:
     first = "aten::eq" if compares else "aten::abs"
     count = "aten::nonzero" if masks else "aten::sum"
     return [
         f"main  {at}  8  {first}  op  -  [[100000],[]]  long,Scalar",
         f"main  {at + 1}  5  cudaLaunchKernel  runtime  {COMPARE}  -  -",
         f"stream 7  {at + 7}  5  {COMPARE}  kernel  -  -  -",
-        f"main  {at + 10}  50  aten::index  op  -  [[100000,64],[100000]]  float,bool",
+        f"main  {at + 10}  50  aten::index  op  -  [[100000],[100000]]  {selected},bool",
         f"main  {at + 11}  35  {count}  op  -  [[100000]]  bool",
         f"main  {at + 12}  5  cudaLaunchKernel  runtime  {FIND}  -  -",
         f"stream 7  {at + 18}  5  {FIND}  kernel  -  -  -",
@@ -65,4 +65,9 @@ def test_a_smaller_fix_is_the_low_end_of_the_promise() -> None:
 
 def test_masks_that_a_loop_only_picks_differ_in_every_step() -> None:
     case = relations(compares=False)
+    assert selected_once(case, case.loops) is None
+
+
+def test_rows_of_activations_differ_in_every_step() -> None:
+    case = relations(selected="float")
     assert selected_once(case, case.loops) is None

@@ -1,7 +1,8 @@
 """Loops that select their pieces by boolean masks: `x[kind == r]` compares, counts, waits for the count, and gathers.
 
-No profile shows whether the masks are the same in every step. If they are, as those of a fixed graph, they can be made once, ahead of
-training, and the loop stays; if they are not, only batching the loop helps.
+What a mask selects of a layer's output is another thing in every step, and only batching the loop helps. Where a loop selects indices,
+such as the edges of a relation, no profile shows whether they are the same in every step. If they are, as those of a fixed graph, they can
+be selected once, ahead of training, and the loop stays.
 """
 
 from __future__ import annotations
@@ -12,16 +13,18 @@ from stepscope.analysis.findings.case import Case
 from stepscope.analysis.host.loops import Loops
 from stepscope.analysis.replay.plan import Plan
 from stepscope.registers.policy.findings import MAJORITY
+from stepscope.trace.columns import repeated
 from stepscope.trace.lookup import events_named
 from stepscope.trace.scopes import ancestors, sums_below
 
 _COUNTS = ("aten::nonzero", "aten::masked_select")
 _SELECTS = ("aten::index", "aten::where", *_COUNTS)
+_INTEGERS = r"^\W*(long|int)\b"
 _COMPARES = ("aten::eq", "aten::ne", "aten::lt", "aten::le", "aten::gt", "aten::ge")
 
 
 def selected_once(case: Case, loops: Loops) -> Plan | None:
-    """The step without making masks in its loops, and gathering by them; None if most turns select nothing."""
+    """The step without making masks in its loops, and selecting by them; None unless most turns select indices."""
     chosen = _selections(case, loops)
     if chosen is None:
         return None
@@ -44,13 +47,20 @@ def _selections(case: Case, loops: Loops) -> pl.Series | None:
     events = case.trace.events
     counts = events_named(events, lambda known: known.is_in(_COUNTS))
     compares = events_named(events, lambda known: known.is_in(_COMPARES))
-    frames = _in_most_turns(loops, counts) & _in_most_turns(loops, compares)
+    gathers = events_named(events, lambda known: known.is_in(_SELECTS)) & (sums_below(events, counts) > 0)
+    frames = _in_most_turns(loops, gathers & _takes_integers(case)) & _in_most_turns(loops, compares)
     if not frames:
         return None
     in_loop = loops.loop_of.is_in(list(frames)).fill_null(False)
-    gathers = events_named(events, lambda known: known.is_in(_SELECTS)) & (sums_below(events, counts) > 0)
     chosen = in_loop & (gathers | compares)
     return chosen | (ancestors(events, chosen).is_not_null() & in_loop)
+
+
+def _takes_integers(case: Case) -> pl.Series:
+    """Which ops have integers as their first input."""
+    ops = case.trace.ops
+    chosen = ops["event"].filter(ops["dtypes"].cast(pl.String).str.contains(_INTEGERS).fill_null(False))
+    return repeated(False, len(case.trace.events), pl.Boolean).scatter(chosen, True)
 
 
 def _in_most_turns(loops: Loops, wanted: pl.Series) -> set[int]:
