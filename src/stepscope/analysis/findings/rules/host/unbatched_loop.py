@@ -7,12 +7,12 @@ import polars as pl
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change, with_warm_caches
 from stepscope.analysis.findings.finding import Finding
-from stepscope.analysis.findings.function_loops import find_function_loop
-from stepscope.analysis.findings.joined_passes import find_passes
+from stepscope.analysis.findings.loops.function_loops import find_function_loop
+from stepscope.analysis.findings.loops.joined_passes import find_passes
+from stepscope.analysis.findings.loops.selections import selected_once
 from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host.optimizer_loop import in_optimizer
-from stepscope.analysis.findings.selections import selected_once
 from stepscope.analysis.findings.spread import OF_CHOICE
 from stepscope.analysis.host.functions import where
 from stepscope.analysis.host.loop_backward import merged_parameters, with_backward

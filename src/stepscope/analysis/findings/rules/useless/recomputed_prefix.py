@@ -9,7 +9,7 @@ import polars as pl
 
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding
-from stepscope.analysis.findings.function_loops import PREFIX_CODE, PREFIX_FIX, PREFIX_TITLE
+from stepscope.analysis.findings.loops.function_loops import PREFIX_CODE, PREFIX_FIX, PREFIX_TITLE
 from stepscope.analysis.findings.promise import of_kernels
 from stepscope.analysis.findings.rule import Rule
 from stepscope.analysis.serving.workload import INFERENCE

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from stepscope.analysis.findings.case import Case
+from stepscope.analysis.findings.loops.selections import selected_once
 from stepscope.analysis.findings.rules.host import unbatched_loop
-from stepscope.analysis.findings.selections import selected_once
 from tests.analysis.compute.traces import compute_trace
 from tests.builders.cases import case_of
 

@@ -1,0 +1,1 @@
+"""Loops in Python whose iterations could run at once."""
