@@ -11,6 +11,7 @@ from stepscope.analysis.findings.profiler_doubt import withdraw, without_doubt
 from stepscope.analysis.findings.promise import of_part, saving
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host.eager_execution import by_framework
+from stepscope.analysis.findings.sent import sends_pictures
 from stepscope.analysis.findings.spread import OF_UPLOADS
 from stepscope.analysis.findings.staging import gaps_of, is_staging, reads_bytes, send_less, uploads
 from stepscope.analysis.host.causes import host_codes
@@ -78,7 +79,7 @@ def _without_calls(case: Case, python: pl.Expr, owned: pl.DataFrame) -> Change:
     """The Python takes no time, nor do the ops of its calls; at most these go as a whole, with copies, waits and launches.
 
     Where one function takes most of it, that goes surely; the rest, such as picking and joining samples, may stay.
-    Where it turns bytes into numbers, these are sent as bytes: surely if its ops say so, else at most.
+    Where it turns bytes into numbers, these are sent as bytes: surely if its ops say so or pictures are sent, else at most.
     """
     calls = calls_of(case.trace, _longest_functions(case, owned))
     inside = calls.inside.gather(case.plan.host["event"]).fill_null(False)
@@ -87,7 +88,8 @@ def _without_calls(case: Case, python: pl.Expr, owned: pl.DataFrame) -> Change:
     surely = case.plan.with_host(
         (python & _of_dominant(case, python)) | (ops & ~_calls_programs(case, calls))
     )
-    smallest = send_less(case, surely, python, BYTES_BEFORE_FLOATS) if reads_bytes(case) else surely
+    were_bytes = reads_bytes(case) or sends_pictures(case)
+    smallest = send_less(case, surely, python, BYTES_BEFORE_FLOATS) if were_bytes else surely
     serves = pl.col("item").is_in(gaps_of(case, python).implode()) & (pl.col("cause") == "dispatch")
     launched = pl.col("event").is_in(calls.launched.implode())
     items = case.plan.items.filter(launched & (pl.col("device_ns") < SHORT_READ_NS))["item"].implode()
@@ -244,7 +246,7 @@ RULE: Rule[Case] = Rule(
     turn=110,
     title_without_device="One function takes most of the step",
     owns="`python`; without a device, the Python of the function of yours that takes at least 30 % of the step, or the function or op that takes at least half of it",
-    change="your code between launches takes no time; if one function takes most of it, only that function at worst. At best, the ops, copies and waits of the functions that take most of it disappear too; at worst, calls of JAX programs in them stay. If the unprofiled step is unknown, the finding is advice below a speed-up of 1.3 on the fastest host, because the profiler may have slowed it down. Without a device there is no replay: half to all of your function's Python disappears, and at least 85 % of what `torch.tensor` takes to read lists item by item; of other functions and ops there is only an upper bound",
+    change="your code between launches takes no time; if one function takes most of it, only that function at worst. At best, the ops, copies and waits of the functions that take most of it disappear too; at worst, calls of JAX programs in them stay. Where ops read bytes, or pictures are transferred as float32, a quarter of the bytes is transferred. If the unprofiled step is unknown, the finding is advice below a speed-up of 1.3 on the fastest host, because the profiler may have slowed it down. Without a device there is no replay: half to all of your function's Python disappears, and at least 85 % of what `torch.tensor` takes to read lists item by item; of other functions and ops there is only an upper bound",
     fix={
         ANY: "Move this code out of the step, vectorise it, or run it in the background.",
     },
