@@ -6,9 +6,11 @@ import polars as pl
 import pytest
 
 from stepscope.analysis.findings.case import Case
+from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.rules.host import host_python, input_bound
-from stepscope.analysis.findings.sent import samples_sent, sends_pictures
+from stepscope.analysis.findings.spread import OF_BYTES, Spread
+from stepscope.analysis.ops.sent import samples_sent, sends_pictures
 from stepscope.trace.frames import conform
 from tests.builders.cases import HEAD, case_of, gemm, steps
 from tests.builders.inline import trace_of
@@ -19,10 +21,13 @@ _LOADING = "main  0  600  enumerate(DataLoader)#_SingleProcessDataLoaderIter.__n
 _MAKING = "main  0  600  data.py(4): normalize  python  -"
 
 
-def _case(making: str, shapes: str | None, dtypes: str = '["float", "float"]') -> Case:
-    """Steps of 1 ms: 600 µs make a batch, and an op sends it in 200 µs."""
+def _case(
+    making: str, shapes: str | None, dtypes: str = '["float", "float"]', between: tuple[str, ...] = ()
+) -> Case:
+    """Steps of 1 ms: 600 µs make a batch, and an op sends it in 200 µs. `between`: what comes before that."""
     rows = (
         making,
+        *between,
         "main  600  210  aten::copy_  op  -",
         f"main  605  200  cudaMemcpyAsync  runtime  {_COPY}",
         f"stream 7  605  200  {_COPY}  copy  -",
@@ -60,22 +65,55 @@ def test_what_is_sent_is_known_by_the_shapes_of_its_ops(
     shapes: str | None, dtypes: str, pictures: bool, samples: int
 ) -> None:
     case = _case(_MAKING, shapes, dtypes)
-    assert (sends_pictures(case), samples_sent(case)) == (pictures, samples)
+    assert (sends_pictures(case.trace), samples_sent(case.trace)) == (pictures, samples)
 
 
-def _sent_surely(shapes: str) -> float:
+_PICTURES, _ROWS = "[[64, 3, 224, 224]]", "[[64, 1024]]"
+
+
+def _sent_surely(case: Case) -> float:
     """What is left of the copies of a step with the smallest change, as a share."""
-    case = _case(_MAKING, shapes)
-    assert host_python.find(case) is not None
     mine = pl.col("event").is_in(case.trace.copies["event"].implode())
     left = case.changes[host_python.RULE.code].smallest.items.filter(mine)["device_ns"].sum()
     return int(left) / int(case.plan.items.filter(mine)["device_ns"].sum())
 
 
-def test_pictures_that_python_turns_into_floats_are_sent_as_bytes() -> None:
+@pytest.mark.parametrize(("shapes", "left"), [(_PICTURES, 0.25), (_ROWS, 1.0)])
+def test_pictures_that_python_turns_into_floats_are_sent_as_bytes(shapes: str, left: float) -> None:
     """No op of PyTorch reads the bytes where NumPy does."""
-    assert _sent_surely("[[64, 3, 224, 224]]") == pytest.approx(0.25, rel=0.01)
-    assert _sent_surely("[[64, 1024]]") == 1.0
+    case = _case(_MAKING, shapes)
+    found = host_python.find(case)
+    assert found is not None
+    assert _sent_surely(case) == pytest.approx(left, rel=0.01)
+    assert ("as bytes" in found.fix) == (left < 1)
+
+
+def test_python_that_comes_long_before_pictures_are_sent_does_not_make_them() -> None:
+    launches = tuple(row for at in range(500, 590, 10) for row in gemm(at, 5))
+    case = _case(_MAKING.replace("600", "490"), _PICTURES, between=launches)
+    found = host_python.find(case)
+    assert found is not None
+    assert sends_pictures(case.trace)
+    assert _sent_surely(case) == 1.0
+    assert "as bytes" not in found.fix
+
+
+@pytest.mark.parametrize(("shapes", "counted"), [(_PICTURES, True), (_ROWS, False)])
+def test_what_the_fix_puts_in_place_of_pictures_is_counted_once(
+    shapes: str, counted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of what goes, a share may come back; not where sending the bytes is played."""
+    chosen: list[Spread | None] = []
+    choose = host_python._choose_spread
+
+    def note(case: Case, change: Change, python: pl.Expr) -> Spread | None:
+        chosen.append(choose(case, change, python))
+        return chosen[-1]
+
+    monkeypatch.setattr(host_python, "_choose_spread", note)
+    assert host_python.find(_case(_MAKING, shapes)) is not None
+    assert (chosen[0] is OF_BYTES) == counted
+    assert not OF_BYTES.remains
 
 
 def _found(shapes: str | None) -> tuple[Finding, Case]:

@@ -193,12 +193,6 @@ BYTES_BEFORE_FLOATS = policy(
     unit="of the bytes that are sent",
     why="images and tokens that the host turns into 32-bit numbers were bytes before: sent so, and turned into numbers on the device",
 )
-PICTURE_SIDE = policy(
-    "PICTURE_SIDE",
-    16,
-    unit="pixels",
-    why="of height and width at least, from which an array with three channels is taken for pictures: the smallest of common data sets have 28 or 32",
-)
 ARRAYS_OF_A_BATCH = policy(
     "ARRAYS_OF_A_BATCH",
     5,

@@ -13,9 +13,9 @@ from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import of_part
 from stepscope.analysis.findings.restarts import find_restarts, tell_of_starts
 from stepscope.analysis.findings.rule import ANY, Rule
-from stepscope.analysis.findings.sent import samples_sent
 from stepscope.analysis.findings.staging import gaps_of, reads_bytes, send_beside, send_less, uploads
 from stepscope.analysis.input_facts import InputFacts, input_facts
+from stepscope.analysis.ops.sent import samples_sent
 from stepscope.analysis.replay.plan import Plan
 from stepscope.registers.calibration.launches import SAMPLE_FROM_MEMORY_NS
 from stepscope.registers.calibration.profiler import WARM_DISPATCH_BESIDE_WORKERS, WARM_DISPATCH_WORST
@@ -63,7 +63,7 @@ def _with_workers(case: Case, found: Finding, facts: InputFacts) -> Finding:
     left = found.left_ns_per_step.mid if found.left_ns_per_step is not None else 0
     if not case.replay_fits or left <= 0:
         return found
-    samples = samples_sent(case)
+    samples = samples_sent(case.trace)
     batch = _batch_ns(making, case.plan.with_host(_IS_INPUT).step_ns(), facts)
     if _has_loader(facts) and batch < SAMPLE_FROM_MEMORY_NS * samples:
         found.fix = _FIX_OF_SAMPLES
@@ -138,7 +138,7 @@ def _by_workers(case: Case, facts: InputFacts) -> Change:
     rest = without.step_ns()
     making = _making_ns(case)
     batch = _batch_ns(making, rest, facts)
-    if batch < SAMPLE_FROM_MEMORY_NS * samples_sent(case):
+    if batch < SAMPLE_FROM_MEMORY_NS * samples_sent(case.trace):
         return _picked_at_once(case, without)
     workers = max(1, facts.workers or 1)
     fewest = max(MORE_WORKERS_LEAST, workers * 2)

@@ -6,30 +6,28 @@ import json
 
 import polars as pl
 
-from stepscope.analysis.findings.case import Case
-from stepscope.analysis.findings.staging import uploads
-from stepscope.registers.policy.findings import PICTURE_SIDE
+from stepscope.registers.policy.host_code import PICTURE_COLOURS, PICTURE_SIDE
 from stepscope.trace.scopes import ancestors
+from stepscope.trace.trace import Trace
 
-_COLOURS = 3
 _FLOAT = "float"
 
 
-def sends_pictures(case: Case) -> bool:
+def sends_pictures(trace: Trace) -> bool:
     """Whether the largest array that is sent has pictures of three colours as 32-bit floats: cameras and files have them as bytes."""
-    sent = max(_arrays(case), key=lambda array: _count(array[0]), default=None)
+    sent = max(_arrays(trace), key=lambda array: _count(array[0]), default=None)
     return sent is not None and sent[1] == _FLOAT and _is_pictures(sent[0])
 
 
-def samples_sent(case: Case) -> int:
+def samples_sent(trace: Trace) -> int:
     """How many samples a batch has: the longest first dimension of what is sent; 0 where shapes were not recorded."""
-    return max((shape[0] for shape, _ in _arrays(case) if shape), default=0)
+    return max((shape[0] for shape, _ in _arrays(trace) if shape), default=0)
 
 
-def _arrays(case: Case) -> list[tuple[list[int], str]]:
+def _arrays(trace: Trace) -> list[tuple[list[int], str]]:
     """Shape and type of each kind of array that an op copies to the device."""
-    trace = case.trace
-    links = trace.links.filter(pl.col("why") == "launch", pl.col("to").is_in(uploads(case).implode()))
+    sent = trace.copies.filter(pl.col("direction").cast(pl.String) == "HtoD")["event"]
+    links = trace.links.filter(pl.col("why") == "launch", pl.col("to").is_in(sent.implode()))
     senders = ancestors(trace.events, trace.events["kind"] == "op").gather(links["from"]).drop_nulls()
     ops = trace.ops.filter(pl.col("event").is_in(senders.implode()))
     kinds = ops.select(pl.col("shapes", "dtypes").cast(pl.String)).drop_nulls().unique(maintain_order=True)
@@ -55,11 +53,11 @@ def _count(shape: list[int]) -> int:
 
 def _is_pictures(shape: list[int]) -> bool:
     """Several of them, with the colours before or after height and width."""
-    if len(shape) < 4:
-        return False
-    *_, first, second, third = shape
-    before, after = (first, second, third), (third, first, second)
-    return any(
-        colours == _COLOURS and min(height, width) >= PICTURE_SIDE
-        for colours, height, width in (before, after)
-    )
+    match shape:
+        case [_, *_, first, second, third]:
+            orders = (first, second, third), (third, first, second)
+            return any(
+                colours == PICTURE_COLOURS and min(height, width) >= PICTURE_SIDE
+                for colours, height, width in orders
+            )
+    return False
