@@ -20,6 +20,8 @@ from stepscope.registers.policy.findings import (
 )
 from stepscope.trace.scopes import ancestors
 
+_IS_LONG = pl.col("recorded_ns") >= LONG_PYTHON_NS
+
 
 def is_staging(case: Case) -> pl.Expr:
     """Slices and host time that are named by such an event."""
@@ -73,15 +75,24 @@ def send_less(case: Case, plan: Plan, making: pl.Expr, share: float, pinned: boo
 
     Nor are large arrays freed behind it. `pinned`: the bytes come from pinned memory.
     """
-    made = case.plan.host.filter(making, pl.col("recorded_ns") >= LONG_PYTHON_NS)["item"].unique()
+    made = case.plan.host.filter(making, _IS_LONG)["item"].unique()
     sent = case.plan.items.filter(pl.col("event").is_in(uploads(case).implode()))["item"]
     after = sent.filter(within(sent, made, made + UPLOADS_AFTER_PYTHON))
     mine = pl.col("item").is_in(after.implode())
     calls = (mine & pl.col("cause").is_in(["dispatch", "sync", "copy"])) | is_staging(case)
     behind = pl.lit(within(case.plan.host["item"], after, after + UPLOADS_AFTER_PYTHON))
-    freed = behind & (pl.col("cause") == "python") & (pl.col("recorded_ns") >= LONG_PYTHON_NS)
+    freed = behind & (pl.col("cause") == "python") & _IS_LONG
     fewer = plan.with_host(calls, share).with_host(freed).with_device(mine, share)
     return fewer.with_device(mine, pl.lit(pinned_share(case, pinned_rates(case)[1]))) if pinned else fewer
+
+
+def is_mostly_sent(case: Case, making: pl.Expr) -> bool:
+    """Whether most of this work of the host comes right before copies to the device, which then take its result."""
+    made = case.plan.host.filter(making)
+    sent = case.plan.items.filter(pl.col("event").is_in(uploads(case).implode()))["item"]
+    sent = sent.cast(pl.Int64)  # the first items have none so far before them
+    before = made.filter(_IS_LONG, within(made["item"].cast(pl.Int64), sent - UPLOADS_AFTER_PYTHON, sent))
+    return int(before["recorded_ns"].sum()) > MAJORITY * int(made["recorded_ns"].sum())
 
 
 def reads_bytes(case: Case) -> bool:

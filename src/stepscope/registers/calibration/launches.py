@@ -301,6 +301,15 @@ STAGED_COPY_NS = measured(
     when=_WHEN,
     seen="5 to 10 µs from pinned memory",
 )
+SAMPLE_FROM_MEMORY_NS = measured(
+    "SAMPLE_FROM_MEMORY_NS",
+    25_000,
+    unit="ns of a loader per sample",
+    device=_H200,
+    how="rows of two or three tensors in memory, each picked by itself and collated, against windows that are cut and normalised, and against what is read or decoded",
+    when="2026-11-18",
+    seen="5 to 18 µs for rows in two jobs; 44 µs for windows, 0.8 ms and more for features and pictures",
+)
 LARGE_COPY_BYTES = measured(
     "LARGE_COPY_BYTES",
     1 << 20,

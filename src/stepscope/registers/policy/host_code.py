@@ -28,3 +28,17 @@ OWN_CODE_SAVES = policy(
     unit="share of the owned time",
     why="that is expected to go there; 0.76 to 0.85 in rounds of one TensorFlow job, whose spectrograms NumPy computed frame by frame",
 )
+
+# Pictures among the arrays that are sent, by their shapes.
+PICTURE_COLOURS = policy(
+    "PICTURE_COLOURS",
+    3,
+    unit="channels",
+    why="of pictures from cameras and files: red, green and blue; arrays with one are spectrograms and fields as well",
+)
+PICTURE_SIDE = policy(
+    "PICTURE_SIDE",
+    16,
+    unit="pixels",
+    why="of height and width at least, from which an array with three channels is taken for pictures: the smallest of common data sets have 28 or 32",
+)

@@ -11,11 +11,19 @@ from stepscope.analysis.findings.profiler_doubt import withdraw, without_doubt
 from stepscope.analysis.findings.promise import of_part, saving
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host.eager_execution import by_framework
-from stepscope.analysis.findings.spread import OF_UPLOADS
-from stepscope.analysis.findings.staging import gaps_of, is_staging, reads_bytes, send_less, uploads
+from stepscope.analysis.findings.spread import OF_BYTES, OF_UPLOADS, Spread
+from stepscope.analysis.findings.staging import (
+    gaps_of,
+    is_mostly_sent,
+    is_staging,
+    reads_bytes,
+    send_less,
+    uploads,
+)
 from stepscope.analysis.host.causes import host_codes
 from stepscope.analysis.host.functions import Calls, calls_of
 from stepscope.analysis.host.place import Place
+from stepscope.analysis.ops.sent import sends_pictures
 from stepscope.names import short_name
 from stepscope.native.host.lineage import USER
 from stepscope.registers.calibration.launches import SHORT_READ_NS
@@ -32,6 +40,8 @@ from stepscope.trace.scopes import ancestors
 _CONVERTS = r"^<built-in method (as_)?tensor of "
 _FIX_OF_LISTS = "Give torch.tensor one array, not a list: torch.from_numpy(np.stack(arrays)) for arrays, torch.from_numpy(np.array(numbers)) for numbers, or keep the data in one array or tensor from the start and pick rows with one index."
 
+_FIX_OF_PICTURES = "Send the pictures as bytes: copy the uint8 array into pinned memory, call .to(device, non_blocking=True), and convert, scale and transpose on the device; a quarter of the bytes is transferred, and the host computes nothing."
+
 
 def find(case: Case) -> Finding | None:
     """Without a device, user code is what computes, but one function may be most of the step."""
@@ -47,10 +57,11 @@ def find(case: Case) -> Finding | None:
         owned,
         lambda: _without_calls(case, changed, owned),
         WORTH_A_FINDING,
-        choose_spread=lambda change: OF_UPLOADS if _sends_rest(case, change) else None,
+        choose_spread=lambda change: _choose_spread(case, change, changed),
     )
     if found is not None:
         found.where = _with_caller(case, owned)
+        found.fix = _FIX_OF_PICTURES if _makes_pictures(case, changed) else found.fix
         if case.is_of_one_step(owned):
             _advise(case, found)
         found = without_doubt(case, found)
@@ -78,7 +89,7 @@ def _without_calls(case: Case, python: pl.Expr, owned: pl.DataFrame) -> Change:
     """The Python takes no time, nor do the ops of its calls; at most these go as a whole, with copies, waits and launches.
 
     Where one function takes most of it, that goes surely; the rest, such as picking and joining samples, may stay.
-    Where it turns bytes into numbers, these are sent as bytes: surely if its ops say so, else at most.
+    Where it turns bytes into numbers, these are sent as bytes: surely if its ops say so or it makes pictures, else at most.
     """
     calls = calls_of(case.trace, _longest_functions(case, owned))
     inside = calls.inside.gather(case.plan.host["event"]).fill_null(False)
@@ -87,7 +98,8 @@ def _without_calls(case: Case, python: pl.Expr, owned: pl.DataFrame) -> Change:
     surely = case.plan.with_host(
         (python & _of_dominant(case, python)) | (ops & ~_calls_programs(case, calls))
     )
-    smallest = send_less(case, surely, python, BYTES_BEFORE_FLOATS) if reads_bytes(case) else surely
+    were_bytes = reads_bytes(case) or _makes_pictures(case, python)
+    smallest = send_less(case, surely, python, BYTES_BEFORE_FLOATS) if were_bytes else surely
     serves = pl.col("item").is_in(gaps_of(case, python).implode()) & (pl.col("cause") == "dispatch")
     launched = pl.col("event").is_in(calls.launched.implode())
     items = case.plan.items.filter(launched & (pl.col("device_ns") < SHORT_READ_NS))["item"].implode()
@@ -100,6 +112,18 @@ def _without_calls(case: Case, python: pl.Expr, owned: pl.DataFrame) -> Change:
     return Change(
         with_warm_caches(smallest, case.plan, WARM_DISPATCH_WORST), with_warm_caches(largest, case.plan)
     )
+
+
+def _makes_pictures(case: Case, python: pl.Expr) -> bool:
+    """Whether most of the Python makes pictures that are then sent as floats."""
+    return sends_pictures(case.trace) and is_mostly_sent(case, python)
+
+
+def _choose_spread(case: Case, change: Change, python: pl.Expr) -> Spread | None:
+    """Another than that of all Python, where sending what it made decides or is known."""
+    if _sends_rest(case, change):
+        return OF_UPLOADS
+    return OF_BYTES if _makes_pictures(case, python) else None
 
 
 def _calls_programs(case: Case, calls: Calls) -> pl.Expr:
@@ -244,7 +268,7 @@ RULE: Rule[Case] = Rule(
     turn=110,
     title_without_device="One function takes most of the step",
     owns="`python`; without a device, the Python of the function of yours that takes at least 30 % of the step, or the function or op that takes at least half of it",
-    change="your code between launches takes no time; if one function takes most of it, only that function at worst. At best, the ops, copies and waits of the functions that take most of it disappear too; at worst, calls of JAX programs in them stay. If the unprofiled step is unknown, the finding is advice below a speed-up of 1.3 on the fastest host, because the profiler may have slowed it down. Without a device there is no replay: half to all of your function's Python disappears, and at least 85 % of what `torch.tensor` takes to read lists item by item; of other functions and ops there is only an upper bound",
+    change="your code between launches takes no time; if one function takes most of it, only that function at worst. At best, the ops, copies and waits of the functions that take most of it disappear too; at worst, calls of JAX programs in them stay. Where ops read bytes, or most of it makes pictures that are transferred as float32, a quarter of the bytes is transferred. If the unprofiled step is unknown, the finding is advice below a speed-up of 1.3 on the fastest host, because the profiler may have slowed it down. Without a device there is no replay: half to all of your function's Python disappears, and at least 85 % of what `torch.tensor` takes to read lists item by item; of other functions and ops there is only an upper bound",
     fix={
         ANY: "Move this code out of the step, vectorise it, or run it in the background.",
     },

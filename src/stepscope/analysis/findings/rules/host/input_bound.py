@@ -13,9 +13,11 @@ from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import of_part
 from stepscope.analysis.findings.restarts import find_restarts, tell_of_starts
 from stepscope.analysis.findings.rule import ANY, Rule
-from stepscope.analysis.findings.staging import gaps_of, reads_bytes, send_beside, send_less
+from stepscope.analysis.findings.staging import gaps_of, reads_bytes, send_beside, send_less, uploads
 from stepscope.analysis.input_facts import InputFacts, input_facts
+from stepscope.analysis.ops.sent import samples_sent
 from stepscope.analysis.replay.plan import Plan
+from stepscope.registers.calibration.launches import SAMPLE_FROM_MEMORY_NS
 from stepscope.registers.calibration.profiler import WARM_DISPATCH_BESIDE_WORKERS, WARM_DISPATCH_WORST
 from stepscope.registers.policy.findings import (
     BYTES_BEFORE_FLOATS,
@@ -23,6 +25,9 @@ from stepscope.registers.policy.findings import (
     WORTH_A_FINDING,
 )
 from stepscope.units import duration
+
+_IS_INPUT = pl.col("cause") == "input"
+_FIX_OF_SAMPLES = "Pick whole batches with one index instead of sample by sample: keep the data as tensors, on the device if they fit, and take batch = data[order[start : start + size]]; or give the DataLoader batch_size=None and a BatchSampler, so that __getitem__ takes a list."
 
 
 def find(case: Case) -> Finding | None:
@@ -53,11 +58,18 @@ def find(case: Case) -> Finding | None:
 
 
 def _with_workers(case: Case, found: Finding, facts: InputFacts) -> Finding:
-    """Says how many workers the promise takes: one alone hides no more than the rest of the step."""
-    steps = max(1, len(case.lengths))
-    making = float(case.plan.host.filter(pl.col("cause") == "input")["ns"].sum()) / steps
+    """Says how many workers the promise takes: one alone hides no more than the rest of the step. Samples in memory take none."""
+    making = _making_ns(case)
     left = found.left_ns_per_step.mid if found.left_ns_per_step is not None else 0
-    if not case.replay_fits or left <= 0 or facts.workers:
+    if not case.replay_fits or left <= 0:
+        return found
+    samples = samples_sent(case.trace)
+    batch = _batch_ns(making, case.plan.with_host(_IS_INPUT).step_ns(), facts)
+    if _has_loader(facts) and batch < SAMPLE_FROM_MEMORY_NS * samples:
+        found.fix = _FIX_OF_SAMPLES
+        found.detail += f" Each of {samples} samples takes {duration(batch / samples)}: they are in memory, and are picked one by one."
+        return found
+    if facts.workers:
         return found
     workers = math.ceil(making / left)
     if workers > 1:
@@ -109,12 +121,11 @@ def _has_loader(facts: InputFacts) -> bool:
 def _at_once(case: Case) -> Change:
     """Making them takes no time, with what joins the samples. They are sent as the bytes that they were made from if the ops say
     so; else at most, and then from pinned memory."""
-    mine = pl.col("cause") == "input"
-    gaps = gaps_of(case, mine)
+    gaps = gaps_of(case, _IS_INPUT)
     joins = pl.col("item").is_in(gaps.implode()) & (pl.col("cause") == "python")
-    without = case.plan.with_host(mine | joins)
+    without = case.plan.with_host(_IS_INPUT | joins)
     known = reads_bytes(case)
-    largest = send_less(case, without, mine | joins, BYTES_BEFORE_FLOATS, pinned=not known)
+    largest = send_less(case, without, _IS_INPUT | joins, BYTES_BEFORE_FLOATS, pinned=not known)
     smallest = largest if known else without
     return Change(
         with_warm_caches(smallest, case.plan, WARM_DISPATCH_WORST), with_warm_caches(largest, case.plan)
@@ -123,14 +134,13 @@ def _at_once(case: Case) -> Change:
 
 def _by_workers(case: Case, facts: InputFacts) -> Change:
     """What several workers cannot make in the time of a step is waited for."""
-    host = case.plan.host
-    mine = pl.col("cause") == "input"
-    making = float(host.filter(mine)["ns"].sum()) / max(1, len(case.lengths))
-    without = case.plan.with_host(mine)
+    without = case.plan.with_host(_IS_INPUT)
     rest = without.step_ns()
+    making = _making_ns(case)
+    batch = _batch_ns(making, rest, facts)
+    if batch < SAMPLE_FROM_MEMORY_NS * samples_sent(case.trace):
+        return _picked_at_once(case, without)
     workers = max(1, facts.workers or 1)
-    # With workers already, a batch costs as much of theirs as all of them together have in a step.
-    batch = making if workers == 1 else workers * (making + rest)
     fewest = max(MORE_WORKERS_LEAST, workers * 2)
     if facts.cores:  # without a device, the step itself wants one
         most = max(1, facts.cores - (0 if case.has_device else 1))
@@ -143,9 +153,31 @@ def _by_workers(case: Case, facts: InputFacts) -> Change:
     )
 
 
+def _making_ns(case: Case) -> float:
+    """How long a step makes its batch, or waits for it."""
+    return float(case.plan.host.filter(_IS_INPUT)["ns"].sum()) / max(1, len(case.lengths))
+
+
+def _batch_ns(making: float, rest: float, facts: InputFacts) -> float:
+    """What a batch takes to make. With workers already, it costs as much of theirs as all of them together have in a step."""
+    workers = max(1, facts.workers or 1)
+    return making if workers == 1 else workers * (making + rest)
+
+
+def _picked_at_once(case: Case, without: Plan) -> Change:
+    """Samples that are in memory need no loader: one index picks all rows of a batch. At most the device has them already, and
+    nothing is sent."""
+    sent = case.plan.items.filter(pl.col("event").is_in(uploads(case).implode()))["item"]
+    mine = pl.col("item").is_in(sent.implode())
+    on_device = send_beside(case, without).with_host(mine).with_device(mine, 0.0)
+    return Change(
+        with_warm_caches(without, case.plan, WARM_DISPATCH_WORST), with_warm_caches(on_device, case.plan)
+    )
+
+
 def _waiting(case: Case, ns: float, before: float) -> Plan:
     left = min(1.0, max(0.0, ns) / before) if before else 0.0
-    return case.plan.with_host(pl.col("cause") == "input", left)
+    return case.plan.with_host(_IS_INPUT, left)
 
 
 RULE: Rule[Case] = Rule(
@@ -155,7 +187,7 @@ RULE: Rule[Case] = Rule(
     turn=70,
     page="input",
     owns="`input`; in steps that restart loader workers, the time beyond the usual",
-    change="a loader without workers gets six, one with workers as many as there are cores; the loop waits only for what they cannot produce in time. At best, it waits for no batch, and batches are transferred while the device computes. A function of the job that makes batches takes no time, nor does collating the samples; where ops read bytes, a quarter of the bytes is transferred; otherwise only at best, from pinned memory. Where workers restart in each epoch, steps take as long as those in between; at worst, the wait for the first batch of an epoch remains",
+    change="a loader without workers gets six, one with workers as many as there are cores; the loop waits only for what they cannot produce in time. At best, it waits for no batch, and batches are transferred while the device computes. Where a sample takes less than 25 µs, it is in memory: whole batches are picked with one index and the loop waits for none; at best, the data is on the device and nothing is transferred. A function of the job that makes batches takes no time, nor does collating the samples; where ops read bytes, a quarter of the bytes is transferred; otherwise only at best, from pinned memory. Where workers restart in each epoch, steps take as long as those in between; at worst, the wait for the first batch of an epoch remains",
     fix={
         "pytorch": "Load in worker processes: DataLoader(num_workers=8, pin_memory=True, persistent_workers=True, prefetch_factor=4). If workers are on already, move the slow stage to the GPU, or store data that is already decoded.",
         "tensorflow": "End the pipeline with .prefetch(tf.data.AUTOTUNE), use .map(…, num_parallel_calls=tf.data.AUTOTUNE), and .cache() what fits into memory.",
