@@ -307,6 +307,42 @@ def test_a_cast_of_all_logits_is_spared_with_them() -> None:
     assert unused_rows.find(case(*[scoring("[8,512,32000]", cast)] * 3, workload=INFERENCE)) is None
 
 
+LOGITS = "[8,512,32000]"
+INDEX = "void at::native::index_elementwise_kernel"
+
+
+@pytest.mark.parametrize(
+    "taken",
+    [
+        Op("aten::index", f"[{LOGITS},[]]", INDEX, 5),
+        Op("aten::gather", f"[{LOGITS},[],[8,1,32000],[]]", "void at::native::gather", 5),
+    ],
+)
+def test_logits_of_which_an_index_takes_the_last(taken: Op) -> None:
+    ops = [taken if op.name == "aten::slice" else op for op in scoring("[8,32000]")]
+    found = unused_rows.find(case(*[ops] * 3, workload=INFERENCE))
+    assert found is not None
+    assert found.evidence["positions"] == 512
+    assert 1.5 < found.speedup.mid < 2.5
+
+
+def test_classes_gathered_at_all_positions_need_all_rows() -> None:
+    labels = Op("aten::gather", f"[{LOGITS},[],[8,512,1],[]]", "void at::native::gather", 5)
+    assert unused_rows.find(case(*[scoring("[8,32000]", labels)] * 3, workload=INFERENCE)) is None
+
+
+def test_the_rows_that_are_read_stay() -> None:
+    """A mask that takes two fifths of the positions spares no more than the rest."""
+
+    def gain(rows: int) -> float:
+        taken = Op("aten::index", f"[{LOGITS},[]]", INDEX, 5)
+        found = unused_rows.find(case(*[scoring(f"[{rows},32000]", taken)] * 3, workload=INFERENCE))
+        assert found is not None
+        return found.speedup.high
+
+    assert gain(1600) < 0.8 * gain(8)
+
+
 def test_halves_of_all_rows_are_all_read() -> None:
     """A gate and what it lets through are one product, which views take apart by its columns."""
     half = "[8,512,3072]"

@@ -129,6 +129,23 @@ def test_the_hosts_own_step_ends_before_the_queue_is_full(
     assert found["host_ns"] == round(1000 * own)
 
 
+@pytest.mark.parametrize(
+    ("host", "later", "own"),
+    [
+        ([20, 20], [15, 15], 15),  # held up by the device: the run in which less disturbed the host
+        ([15, 15], [20, 20], 15),
+        ([40] * 20, [15, 15], 40),  # the host decides: its step is as long as the basis has it
+    ],
+)
+def test_a_host_that_is_held_up_is_as_fast_as_in_the_faster_run(
+    tmp_path: Path, host: list[float], later: list[float], own: float
+) -> None:
+    put(tmp_path, f"h_1.{TIME}.pt.trace.json")
+    runs = {"before": run(20, 40, host=host), "after": run(20, 40, host=later)}
+    note(tmp_path, f"h_1.{TIME}", unprofiled=runs)
+    assert load(tmp_path).traces[0].info.capture["unprofiled_step"]["host_ns"] == own
+
+
 def host_bound(mean_ns: float, scatter: float = 0.0) -> dict[str, Any]:
     """A run in which the host decides how long a step takes."""
     return run(20, mean_ns, scatter=scatter, host=[mean_ns] * 20)

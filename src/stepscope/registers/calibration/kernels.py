@@ -310,6 +310,14 @@ SPARSE_SGD_HOST_NS = measured(
     when="2026-11-18",
     seen="40,000 and 58,000: 52 ops instead of 19; SGD merges no rows",
 )
+FEW_ROWS_GRADIENT_KERNELS = measured(
+    "FEW_ROWS_GRADIENT_KERNELS",
+    2,
+    unit="kernels",
+    device="PyTorch",
+    how="read in its source: the dense gradient of up to 3,072 rows is zeros and one kernel; more rows are sorted first",
+    seen="22 launches and 10 memsets for 65,536 to 212,992 rows",
+)
 SPARSE_ROW_BYTES = measured(
     "SPARSE_ROW_BYTES",
     14_000,

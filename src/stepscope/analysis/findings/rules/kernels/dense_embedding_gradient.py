@@ -16,10 +16,12 @@ from stepscope.analysis.findings.dispatched import at_or_below
 from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.promise import of_kernels, shorten_kernels, timed
 from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.analysis.findings.spread import OF_HOST, Spread
 from stepscope.analysis.replay.plan import Plan
 from stepscope.lazy import dataclass
 from stepscope.native.host import replay as native
 from stepscope.registers.calibration.kernels import (
+    FEW_ROWS_GRADIENT_KERNELS,
     FUSED_ADAM_TENSORS,
     FUSED_MOMENTUM_TENSORS,
     LIGHTEST_PASS_TENSORS,
@@ -35,7 +37,13 @@ from stepscope.registers.calibration.kernels import (
     SPARSE_SORT_BYTES,
     SPARSE_UPDATE_WORST,
 )
-from stepscope.registers.policy.findings import DENSE_TABLE_LEAST, FEW_ROWS_OF_TABLE, LIGHT_PASS, MAJORITY
+from stepscope.registers.policy.findings import (
+    DECIDED_BY_DEVICE,
+    DENSE_TABLE_LEAST,
+    FEW_ROWS_OF_TABLE,
+    LIGHT_PASS,
+    MAJORITY,
+)
 from stepscope.trace.frames import take_smallest
 from stepscope.trace.scopes import ancestors, at_or_inside
 from stepscope.units import percent, size
@@ -121,13 +129,20 @@ def _by_optimizer(case: Case, tables: pl.DataFrame) -> Finding | None:
         return None
     shorter, launches = shorten_kernels(case, chosen), pl.lit(_launches_left(case, updates["event"], left))
     host_ns = _host_of_update(case, tables, update)
-    change = Change(
-        *(
-            _with_sparse_update(plan.with_host(launches < 1, launches), made, update, host_ns)
-            for plan in (shorter.smallest, shorter.largest)
-        )
+    smallest, largest = (
+        _with_sparse_update(plan.with_host(launches < 1, launches), made, update, host_ns)
+        for plan in (shorter.smallest, shorter.largest)
     )
-    return timed(case, RULE, slices, change, f"{case.of_step(ns)} {_why(tables, elements)}")
+    # At worst the launches that sort the rows for a dense gradient move to the update that merges them.
+    change = Change(smallest, _without_sorting(case, largest, tables, made))
+    detail = f"{case.of_step(ns)} {_why(tables, elements)}"
+    return timed(case, RULE, slices, change, detail, spread=_spread_of(case, change))
+
+
+def _spread_of(case: Case, change: Change) -> Spread | None:
+    """Where so little is left for the device that the host decides, gains differ as those of hosts do."""
+    plan = change.largest
+    return OF_HOST if case.work_ns(plan) < DECIDED_BY_DEVICE * plan.step_ns() else None
 
 
 @dataclass(frozen=True)
@@ -193,6 +208,13 @@ def _with_sparse_update(plan: Plan, made: pl.Series, update: _SparseUpdate, host
         kind=pl.when(ends).then(kind).otherwise("kind").cast(pl.UInt8),
     )
     return replace(plan, items=items)
+
+
+def _without_sorting(case: Case, plan: Plan, tables: pl.DataFrame, made: pl.Series) -> Plan:
+    """The dense gradient of many rows sorts them, with dozens of calls; the costs of an update were measured against one of few rows."""
+    left = min(1.0, FEW_ROWS_GRADIENT_KERNELS * len(tables) / max(1, len(made)))
+    inside = at_or_below(case.trace.events, tables["event"])
+    return plan.with_host(pl.col("event").is_in(inside.implode()), left)
 
 
 def _launches_left(case: Case, updates: pl.Series, left: float) -> pl.Series:
@@ -275,7 +297,7 @@ RULE: Rule[Case] = Rule(
     turn_without_device=107,
     page="kernels",
     owns="kernels of the optimizer and of dense embedding gradients, if tables are most of the parameters and a batch touches less than a tenth of their rows; from 20 % of the step. In a compiled program: all kernels that pass over an array of the table's size, except those too short to read all of it, such as lookups and scatters of rows. Without a device: ops of gradients, the optimizer and zero_grad whose shapes are those of a table that the model only looks rows up in",
-    change="their gradients take no time, and the optimizer skips the tables and launches one kernel where it launched one for each piece of them. Instead it sorts and merges the rows of the batch and updates these (as measured for Adagrad, SparseAdam and SGD: at best all rows are one, at worst all differ), for which the host waits for the device once and dispatches 0.04 to 1 ms more for each table. In a compiled program, at most 4 % of the passes over whole tables remain, and four times what the device's memory needs to read the rows of the batch and add them to the table. Without a device, the passes over whole tables take no time, or a tenth of it at worst",
+    change="their gradients take no time, and the optimizer skips the tables and launches one kernel where it launched one for each piece of them. Instead it sorts and merges the rows of the batch and updates these (as measured for Adagrad, SparseAdam and SGD: at best all rows are one, at worst all differ), for which the host waits for the device once and dispatches 0.04 to 1 ms more for each table. At best the host no longer dispatches what sorts the rows for the dense gradient. In a compiled program, at most 4 % of the passes over whole tables remain, and four times what the device's memory needs to read the rows of the batch and add them to the table. Without a device, the passes over whole tables take no time, or a tenth of it at worst",
     fix={
         "pytorch": "Update only the rows of the batch: nn.Embedding(…, sparse=True) with torch.optim.SparseAdam (or SGD, Adagrad) for the tables, and the usual optimizer for the rest. Rows that a batch lacks then keep their moments: results change a little.",
         "jax": "Update only the rows of the batch: take the gradient of the gathered rows, table[ids], instead of the table, and write the new rows with table.at[ids].set(…) (jnp.unique with a fixed size where ids repeat).",

@@ -23,6 +23,8 @@ from stepscope.trace.frames import take_largest
 _PRODUCTS = ("aten::mm", "aten::addmm")
 _AROUND = (*_PRODUCTS, "aten::linear", "aten::matmul")
 _VIEWS = ("aten::select", "aten::slice")
+# Kernels that read what their indices name: logits[samples, last], or gather with an index that has all classes.
+_INDEX, _GATHER = "aten::index", "aten::gather"
 # They compute each element by itself: whoever reads a part of what they make needs the same part of what they read.
 _PASSES = (
     "aten::to",
@@ -88,14 +90,14 @@ def _in_ops(case: Case) -> Finding | None:
     passes = readers.filter(pl.col("name").is_in(_PASSES))
     taken, read = _taken(ops), _read(readers.filter(~pl.col("name").is_in(_PASSES)))
     sizes = {text: _made(text) for text in products["shapes"].unique()}
-    unused = {
-        text: made for text, made in sizes.items() if made in taken and _is_read_in_part(made, read, passes)
-    }
+    shares = {made: _share_read(made, read, passes) for made in set(sizes.values()) & set(taken)}
+    unused = {text: made for text, made in sizes.items() if 0 < shares.get(made, 0.0) <= MAJORITY}
     if not unused or _is_fetched(case, unused.values()):
         return None
     positions = max(taken[made] for made in unused.values())
     over_all = [text for text in passes["shapes"].unique() if _first(text) in unused.values()]
-    least, most = 1 / positions, max(1 / positions, ROWS_LEFT_MOST)
+    least = max(shares[made] for made in unused.values())
+    most = max(least, ROWS_LEFT_MOST)
     chosen = [
         _kernels_of(case, products.filter(pl.col("shapes").is_in(list(unused)))["event"], least, most),
         _kernels_of(case, passes.filter(pl.col("shapes").is_in(over_all))["event"], least, least),
@@ -122,9 +124,9 @@ def _shapes(text: str) -> list[list[int]]:
 
 
 def _taken(ops: pl.DataFrame) -> dict[tuple[int, int], int]:
-    """The tensors that a view takes a part of: their elements and classes, and how many positions they have."""
+    """The tensors that a view or an index takes a part of: their elements and classes, and how many positions they have."""
     found = {}
-    for text in ops.filter(pl.col("name").is_in(_VIEWS))["shapes"].unique():
+    for text in ops.filter(pl.col("name").is_in((*_VIEWS, _INDEX, _GATHER)))["shapes"].unique():
         shape = next(iter(_shapes(text)), [])
         if len(shape) == _POSITIONS and shape[1] >= UNUSED_ROWS_LEAST:
             found[math.prod(shape), shape[-1]] = shape[1]
@@ -141,10 +143,19 @@ def _read(ops: pl.DataFrame) -> set[tuple[int, int]]:
     """Elements and columns of the tensors that these ops read."""
     return {
         (math.prod(shape), shape[-1])
-        for text in ops["shapes"].unique()
-        for shape in _shapes(text)
+        for name, text in ops.select("name", "shapes").unique().iter_rows()
+        for shape in _shapes_read(name, _shapes(text))
         if len(shape) >= _MATRIX
     }
+
+
+def _shapes_read(name: str, shapes: list[list[int]]) -> list[list[int]]:
+    """Those that the op reads as a whole: what an index takes shows in what reads it next, or in the shape of the index."""
+    if name == _INDEX and shapes and len(shapes[0]) == _POSITIONS:
+        return shapes[1:]
+    if name == _GATHER and any(shape[-1:] == shapes[0][-1:] for shape in shapes[1:] if shape):
+        return shapes[1:]
+    return shapes
 
 
 def _first(text: str) -> tuple[int, int]:
@@ -153,14 +164,13 @@ def _first(text: str) -> tuple[int, int]:
     return (math.prod(shape), shape[-1]) if shape else (0, 0)
 
 
-def _is_read_in_part(made: tuple[int, int], read: set[tuple[int, int]], passes: pl.DataFrame) -> bool:
-    """Whether something reads some of its rows, and nothing most of them, such as all positions but the last.
+def _share_read(made: tuple[int, int], read: set[tuple[int, int]], passes: pl.DataFrame) -> float:
+    """The largest share of its rows that something reads; 0 if nothing reads any.
 
     A view that takes some columns of all rows, as of a gate and what it lets through, is read with fewer columns.
     """
     read = read | {each for each in _read(passes) if each[0] <= MAJORITY * made[0]}
-    parts = [elements for elements, columns in read if columns == made[1]]
-    return bool(parts) and max(parts) <= MAJORITY * made[0]
+    return max((elements for elements, columns in read if columns == made[1]), default=0) / max(1, made[0])
 
 
 RULE: Rule[Case] = Rule(
@@ -168,10 +178,10 @@ RULE: Rule[Case] = Rule(
     title="A product computes rows that nothing reads",
     turn=183,
     page="ops",
-    owns="products in inference if, after casts and other passes over the whole result, kernels read only some positions of it; these passes count as well. In compiled programs: products if their code, or that of the program that uses the result, reads an eighth of the rows or less, and the passes over all rows",
-    change="their time shrinks to the share of one position, at most to a tenth; passes over all rows shrink to the share that is read",
+    owns="products in inference if, after casts and other passes over the whole result, kernels read only some positions of it, through a view, an index or a gather; these passes count as well. In compiled programs: products if their code, or that of the program that uses the result, reads an eighth of the rows or less, and the passes over all rows",
+    change="their time shrinks to the share of the rows that are read, at most to a tenth; passes over all rows shrink to the share that is read",
     fix={
-        "pytorch": "Choose the positions before the product: head(hidden[:, -1]) instead of head(hidden)[:, -1].",
+        "pytorch": "Choose the positions before the product: head(hidden[:, -1]) instead of head(hidden)[:, -1]; where lengths differ, head(hidden[samples, last]).",
         "jax": "Choose the positions before the product: hidden[:, -1] @ head instead of (hidden @ head)[:, -1], in the same jitted function.",
         ANY: "Choose the positions before the product.",
     },
