@@ -110,8 +110,8 @@ def _ops_between(calls: int, python_us: int = 0) -> list[str]:
     rows, at = _call(0, "tendency", 4, 40), 40
     rows += [f"main  {at}  {python_us}  job.py(7): simulate  python  -"] if python_us else []
     at += python_us
-    for call in range(1, calls):
-        rows += [row for k in range(2) for row in _call(at + 12 * k, names[(2 * call + k) % 5], 1, 12)]
+    for turn in range(1, calls):
+        rows += [row for k in range(2) for row in _call(at + 12 * k, names[(2 * turn + k) % 5], 1, 12)]
         rows += _call(at + 24, "tendency", 4, 40)
         at += 64
     return rows + [row for k, op in enumerate(range(at, 980, 12)) for row in _call(op, names[k % 5], 1, 12)]
