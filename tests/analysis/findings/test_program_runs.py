@@ -56,6 +56,15 @@ def test_ops_and_few_calls_are_no_loop() -> None:
     assert runs_of(steps(*ops)).loop is None
 
 
+def test_a_function_may_be_repeated_between_ops() -> None:
+    def between(calls: int) -> list[str]:
+        ops = [row for k in range(30) for row in run(30 * k + 20, "jit_add", 1)]
+        return steps(*turns(calls, read=False), *ops)
+
+    assert runs_of(between(10)).repeated == {"jit_turn"} and runs_of(between(10)).loop is None
+    assert not runs_of(between(9)).repeated
+
+
 def test_a_loop_ends_by_a_value_if_that_is_read_and_its_turns_differ() -> None:
     assert runs_of(steps(*turns(30))).is_read_each_turn
     assert not runs_of(steps(*turns(30))).ends_by_value

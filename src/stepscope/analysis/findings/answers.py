@@ -19,7 +19,7 @@ _GRADIENT = b"transpose(jvp"  # in the code of a program that JAX derived
 def answer_waits(case: Case) -> pl.Series:
     """For each item of the plan whether it is a wait for such a result: behind all work of its step but the copy of the result."""
     items = case.plan.items
-    if not _infers(case):
+    if not infers(case):
         return pl.repeat(False, len(items), dtype=pl.Boolean, eager=True)
     copies = case.trace.copies.select("event", "bytes", direction=pl.col("direction").cast(pl.String))
     known = items.join(copies.unique("event"), on="event", how="left", maintain_order="left")
@@ -33,7 +33,7 @@ def answer_waits(case: Case) -> pl.Series:
     return known.select(waits.fill_null(False)).to_series()
 
 
-def _infers(case: Case) -> bool:
+def infers(case: Case) -> bool:
     """Whether nothing trains: by the names of the work, or where programs hide these, by their code.
 
     Where graphs hide most of the work, no name may say so: what trains reads a loss, and an array is then taken for the result.

@@ -8,6 +8,7 @@ ends, the host reads that value in each turn, and only then launches the next.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import cached_property
 
 import polars as pl
@@ -72,10 +73,16 @@ class ProgramRuns:
         """Whether a value surely decides when the loop ends: the host reads one, and steps have different numbers of turns."""
         return self.is_read_each_turn and self.turns.n_unique() > 1
 
-    def calls_of_compiled(self, events: pl.DataFrame) -> pl.Series:
-        """For each event the call of a compiled function that it is or is inside of, else null; without the body of a loop."""
-        compiled = self.starts.filter("is_compiled", pl.col("program") != pl.lit(self.loop or "", pl.String))
-        names = [name_call(name.removeprefix(_FRAMEWORK_PREFIX)) for name in compiled["program"].unique()]
+    @cached_property
+    def repeated(self) -> frozenset[str]:
+        """Compiled functions that a step runs again and again, whatever runs between: parts of one program, they are not called one by one."""
+        often = self.starts.filter("is_compiled").group_by("program").len()
+        return frozenset(often.filter(pl.col("len") >= EAGER_CALLS * self.steps)["program"])
+
+    def calls_of_compiled(self, events: pl.DataFrame, without: Collection[str]) -> pl.Series:
+        """For each event the call of a compiled function that it is or is inside of, else null; some functions are left out."""
+        compiled = self.starts.filter("is_compiled")["program"].unique()
+        names = [name_call(name.removeprefix(_FRAMEWORK_PREFIX)) for name in compiled if name not in without]
         is_call = events["name"].cast(pl.String).is_in(names)
         above = ancestors(events, is_call)
         return pl.select(pl.when(is_call).then(events["id"]).otherwise(above)).to_series()

@@ -100,6 +100,8 @@ OF_FEW_LAUNCHES = Spread(UNFORESEEN_ABOVE_OF_FEW_LAUNCHES, UNFORESEEN_BELOW_OF_F
 OF_LOOPS = Spread(UNFORESEEN_ABOVE_OF_LOOPS, UNFORESEEN_BELOW_OF_LOOPS)
 # What computation can hide at least and at most: nothing is pulled in, nothing is unforeseen.
 OF_BOUNDS = Spread(0.0, 0.0, 1.0, 1.0, always=True)
+# Of values that are read one by one: the one read that replaces them is counted, at worst as it was.
+OF_READS = Spread(UNFORESEEN_ABOVE, UNFORESEEN_BELOW, worst=OF_BOUNDS.worst)
 # A small fix or a large one: which of them is possible depends on the program, so that both ends stay.
 OF_CHOICE = Spread(UNFORESEEN_ABOVE_OF_LOOPS, UNFORESEEN_BELOW_OF_LOOPS, OF_BOUNDS.best, OF_BOUNDS.worst)
 # A loop that ends by a value, or after a number of turns: which of them it becomes is up to the program, so that the low end stays.

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import polars as pl
 import pytest
 
 from stepscope.analysis.findings.apply import apply_rules
-from tests.builders.cases import case_of_text, gemm, steps
+from stepscope.analysis.findings.case import Case
+from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.serving.workload import INFERENCE, TRAINING
+from stepscope.native.host import replay as native
+from stepscope.trace.frames import conform
+from tests.builders.cases import HEAD, case_of, case_of_text, gemm, step, steps
+from tests.builders.inline import trace_of
 
 
 def read_values(at: int, count: int) -> list[str]:
@@ -42,3 +50,72 @@ def test_the_rest_is_dispatched_from_warm_caches_without_one_long_loop(
     mine = pl.col("event").is_in(case.trace.events["id"].filter(outside).implode())
     was, at_worst = (int(plan.host.filter(mine)["ns"].sum()) for plan in (case.plan, change.smallest))
     assert at_worst == pytest.approx(was * (0.9 if is_warmed else 1), rel=0.001)
+
+
+_STEP_US, _VALUES, _EACH_US = 40_000, 20, 1900
+_FRAMEWORK, _JOB = "site-packages/jax/_src/array.py(333): __getitem__", "serve.py(3): format"
+
+
+def _values_of_results(python: str) -> list[str]:
+    """A program of 1 ms, and values of its result that are made, copied and waited for one by one, with 0.6 ms of Python code for each."""
+    rows = [
+        "main  0  200  PjitFunction(rank)  span  -",
+        "main  150  10  cuLaunchKernelEx  runtime  rank",
+        "stream 7  170  1000  rank  kernel  -",
+    ]
+    for at in range(1200, 1200 + _VALUES * _EACH_US, _EACH_US):
+        rows += [
+            f"main  {at}  600  {python}  python  -",
+            f"main  {at + 600}  500  PjitFunction(dynamic_slice)  span  -",
+            f"main  {at + 1000}  10  cuLaunchKernelEx  runtime  slice",
+            f"over gpu  {at + 1020}  2  jit_dynamic_slice  module  -",
+            f"stream 7  {at + 1020}  2  slice  kernel  -",
+            f"main  {at + 1110}  20  cuMemcpyDtoHAsync_v2  runtime  MemcpyD2H",
+            f"stream 7  {at + 1140}  2  MemcpyD2H  copy  -",
+            f"main  {at + 1140}  700  cuStreamSynchronize  runtime  -",
+        ]
+    return rows
+
+
+def _read_results(workload: str, python: str = _FRAMEWORK) -> tuple[Case, Finding]:
+    lines = [HEAD]
+    for number in range(3):
+        start = _STEP_US * number
+        _, *rows = step(number, start, *_values_of_results(python))
+        lines += [f"main  {start}  {_STEP_US}  ProfilerStep#{number}  annotation  -", *rows]
+    trace = trace_of("\n".join(lines), framework="jax")
+    copies = trace.events.filter(pl.col("kind") == "copy").select(
+        event="id",
+        bytes=pl.lit(4),
+        direction=pl.lit("DtoH"),
+        source=pl.lit("Device"),
+        target=pl.lit("Pageable"),
+    )
+    made = case_of(trace.over({**trace.tables, "copies": conform(copies, trace.copies.schema)}, trace.cold))
+    case = replace(made, workload=workload)
+    return case, {each.code: each for each in apply_rules(case)}["device-sync"]
+
+
+def test_results_that_are_read_one_by_one_are_read_once() -> None:
+    """The host still waits for the program, and reads once; the framework's Python code for each value goes, and little is in doubt."""
+    case, found = _read_results(INFERENCE)
+    waits = [
+        int(plan.items["kind"].eq(native.WAIT).sum()) / len(case.lengths)
+        for plan in (case.plan, case.changes["device-sync"].smallest)
+    ]
+    assert waits == [_VALUES, 1]
+    assert found.left_ns_per_step is not None
+    assert found.left_ns_per_step.low > 1_100_000
+    assert found.left_ns_per_step.high < 8_000_000
+    assert "one jax.device_get" in found.detail
+
+
+def test_training_need_not_wait_for_what_it_reads() -> None:
+    case, _ = _read_results(TRAINING)
+    assert not case.changes["device-sync"].smallest.items["kind"].eq(native.WAIT).any()
+
+
+def test_python_code_of_the_job_stays_when_values_are_read_once() -> None:
+    _, found = _read_results(INFERENCE, _JOB)
+    assert found.left_ns_per_step is not None
+    assert found.left_ns_per_step.low > _VALUES * 500_000

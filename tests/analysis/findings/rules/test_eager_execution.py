@@ -104,6 +104,63 @@ def test_python_code_that_calls_no_program_may_stay() -> None:
     assert much.left_ns_per_step.high > 200_000 > nothing.left_ns_per_step.high
 
 
+def _ops_between(calls: int, python_us: int = 0) -> list[str]:
+    """Calls of one compiled function that take 40 µs each, spread over the single ops of a step, and Python code that calls nothing."""
+    names = ("add", "multiply", "subtract", "sqrt", "where")
+    rows, at = _call(0, "tendency", 4, 40), 40
+    rows += [f"main  {at}  {python_us}  job.py(7): simulate  python  -"] if python_us else []
+    at += python_us
+    for turn in range(1, calls):
+        rows += [row for k in range(2) for row in _call(at + 12 * k, names[(2 * turn + k) % 5], 1, 12)]
+        rows += _call(at + 24, "tendency", 4, 40)
+        at += 64
+    return rows + [row for k, op in enumerate(range(at, 980, 12)) for row in _call(op, names[k % 5], 1, 12)]
+
+
+def test_a_function_that_a_step_calls_often_is_called_no_more() -> None:
+    """Ten calls between single ops are turns of one program, though they are not most of the calls; nine may stay."""
+    nine, ten = (_found(*[_ops_between(calls)] * 3) for calls in (9, 10))
+    assert nine.title == ten.title == "The step runs op by op instead of compiled"
+    assert nine.left_ns_per_step is not None and ten.left_ns_per_step is not None
+    assert nine.left_ns_per_step.low > 200_000
+    assert ten.left_ns_per_step.high < 150_000
+
+
+def test_python_code_between_them_may_keep_calls_apart() -> None:
+    """At worst, both the calls and the code of 0.35 ms stay, at best neither."""
+    left = _found(*[_ops_between(10, 350)] * 3).left_ns_per_step
+    assert left is not None
+    assert left.low < 150_000 and left.high > 350_000
+
+
+def _long_step(number: int, python_us: int) -> list[str]:
+    """20 ms of a compiled function's kernels, Python code that calls nothing, and single ops for 280 ms."""
+    names = ("add", "multiply", "subtract", "sqrt", "where")
+    rows = [
+        "main  0  100  PjitFunction(update)  span  -",
+        "over gpu  10  20000  jit_update  module  -",
+        *(f"main  {10 + k}  1  cuLaunchKernelEx  runtime  fusion_{k}" for k in range(20)),
+        *(f"stream 7  {11 + 1000 * k}  999  fusion_{k}  kernel  -" for k in range(20)),
+        f"main  20100  {python_us}  job.py(7): simulate  python  -",
+    ]
+    for k in range(550):
+        rows += _call(20100 + python_us + 500 * k, names[k % 5], 1, 500)
+    _, *lines = step(number, 300_000 * number, *rows)
+    return [f"main  {300_000 * number}  300000  ProfilerStep#{number}  annotation  -", *lines]
+
+
+def test_little_python_code_says_nothing_about_what_replaces_the_ops() -> None:
+    """Beside 20 ms on the device, 0.4 ms of Python are the lines that every step has, and 2 ms are not."""
+
+    def found(python_us: int) -> Finding:
+        lines = [row for number in range(3) for row in _long_step(number, python_us)]
+        return {each.code: each for each in findings_of(lines, framework="jax")}["eager-execution"]
+
+    little, much = found(400).speedup, found(2000).speedup
+    assert little.low > 0.8 * little.mid
+    assert much.low < 0.7 * much.mid
+
+
 def test_a_loop_that_a_value_ends_costs_more_per_turn() -> None:
     counted, read = _found(*[_loop(30)] * 3), _found(*[_loop(30, read=True)] * 3)
     ended = _found(_loop(28, read=True), _loop(29, read=True), _loop(30, read=True))

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import polars as pl
 
-from stepscope.analysis.findings.answers import answer_waits
+from stepscope.analysis.findings.answers import answer_waits, infers
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change, with_warm_caches
 from stepscope.analysis.findings.copy_items import copy_items
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.profiler_doubt import withdraw
+from stepscope.analysis.findings.program_runs import program_runs
 from stepscope.analysis.findings.promise import left_by_replay, of_part
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host.unbatched_loop import at_best, batched, held_up, in_loops, reading
+from stepscope.analysis.findings.spread import OF_READS
 from stepscope.analysis.findings.staging import uploads
+from stepscope.analysis.host.causes import host_codes
 from stepscope.analysis.host.functions import where
 from stepscope.analysis.host.loops import Loops
-from stepscope.analysis.replay.plan import USUAL
+from stepscope.analysis.replay.plan import USUAL, Plan
 from stepscope.native.host import replay as native
+from stepscope.native.host.lineage import FRAMEWORK
 from stepscope.registers.calibration.launches import SHORT_READ_NS
 from stepscope.registers.calibration.profiler import WARM_DISPATCH_WORST
 from stepscope.registers.policy.findings import (
@@ -27,6 +31,9 @@ from stepscope.registers.policy.findings import (
     SURE_GAIN,
     TOP_NAMES,
 )
+from stepscope.trace.frames import take
+
+_DISPATCH = pl.col("cause").is_in(["dispatch", "sync"])
 
 
 def find(case: Case) -> Finding | None:
@@ -37,10 +44,25 @@ def find(case: Case) -> Finding | None:
     frames = reading(case, loops) if loops is not None and len(loops.found) else set()
     answers = answer_waits(case) if case.device is not None else pl.Series(dtype=pl.Boolean)
     if loops is None or not frames:
-        found = of_part(case, RULE, waits, lambda: without_waits(case, answers))
+        found = _of_waits(case, waits, answers)
     else:
         found = _read_in_loops(case, waits, loops, frames, answers)
     return _told_of_answers(case, found) if found is not None and answers.any() else found
+
+
+def _of_waits(case: Case, waits: pl.DataFrame, answers: pl.Series) -> Finding | None:
+    together = _are_of_results(case)
+    spread = OF_READS if together and _first_reads(case).any() else None
+    found = of_part(case, RULE, waits, lambda: without_waits(case, answers), choose_spread=lambda _: spread)
+    if found is not None and together:
+        found.detail += " A step reads values one by one: fetch them together, with one jax.device_get of the arrays that they are from."
+    return found
+
+
+def _are_of_results(case: Case) -> bool:
+    """Whether values that a step reads one by one are there before the first is read: a loop over a program needs each before its next turn."""
+    runs = program_runs(case) if _reads_one_by_one(case) else None
+    return runs is not None and not runs.is_read_each_turn
 
 
 def _told_of_answers(case: Case, found: Finding) -> Finding:
@@ -92,21 +114,52 @@ def _is_one_long_stretch(case: Case, loops: Loops) -> bool:
 
 def without_waits(case: Case, answers: pl.Series | None = None) -> Change:
     """The host does not wait, but for answers: at least that goes, and often what was only launched to be read with it."""
-    mine = pl.lit(True) if answers is None else ~pl.lit(answers)
-    waits = case.plan.items.filter((pl.col("kind") == native.WAIT) & mine)["item"].cast(pl.Int64)
-    before = pl.concat([waits - back for back in range(1, OPS_READ_WITH_A_WAIT + 2)])
-    read = pl.col("item").cast(pl.Int64).is_in(pl.concat([waits, before]).implode())
-    short = pl.col("device_ns") < SHORT_READ_NS
-    plan = case.plan.without_waits(mine)
-    gone = plan.items.filter(read & short)["item"].implode()
-    dispatch = pl.col("cause").is_in(["dispatch", "sync"])
-    largest = plan.with_host(pl.col("item").is_in(gone) & dispatch).with_device(pl.col("item").is_in(gone))
-    return Change(largest if _reads_one_by_one(case) else plan, largest)
+    waits = case.plan.items["kind"] == native.WAIT
+    mine = waits if answers is None else waits & ~answers
+    if not _reads_one_by_one(case):
+        plan = case.plan.without_waits(pl.lit(mine))
+        return Change(plan, _without_reads(plan, _read_with(plan, mine), _DISPATCH))
+    first = waits & False if answers is None else _first_reads(case)
+    plan = case.plan.without_waits(pl.lit(mine & ~first))
+    framework = pl.lit(take(host_codes(case.trace) == FRAMEWORK, plan.host["named_by"]).fill_null(False))
+    goes = _DISPATCH | ((pl.col("cause") == "python") & framework)
+    read = _read_with(plan, mine)
+    return Change(
+        _without_reads(plan, read & ~_read_with(plan, first), goes), _without_reads(plan, read, goes)
+    )
+
+
+def _read_with(plan: Plan, waits: pl.Series) -> pl.Series:
+    """For each item of the plan whether it is one of these waits, or a short op before one, which may make the value."""
+    read = plan.items["item"].cast(pl.Int64).filter(waits)
+    near = pl.concat([read - back for back in range(OPS_READ_WITH_A_WAIT + 2)])
+    is_near = pl.col("item").cast(pl.Int64).is_in(near.implode())
+    return plan.items.select(is_near & (pl.col("device_ns") < SHORT_READ_NS)).to_series()
+
+
+def _without_reads(plan: Plan, read: pl.Series, goes: pl.Expr) -> Plan:
+    """The plan without these items, and without such work of the host for them."""
+    gone = pl.col("item").is_in(plan.items["item"].filter(read).implode())
+    return plan.with_host(gone & goes).with_device(gone)
+
+
+def _first_reads(case: Case) -> pl.Series:
+    """For each item of the plan whether it waits for the first value that its step reads: of results, which are then read together.
+
+    Training can do without what it reads.
+    """
+    items = case.plan.items.with_columns(place=pl.col("last").cum_sum().shift(1, fill_value=0))
+    if not infers(case):
+        return pl.repeat(False, len(items), dtype=pl.Boolean, eager=True)
+    read = copy_items(case).filter(direction="DtoH")["item"]
+    begun = pl.col("item").is_in(read.implode()).cum_max().over("place")
+    waits = begun & (pl.col("kind") == native.WAIT)
+    return items.select(waits & (waits.cum_sum().over("place") == 1)).to_series()
 
 
 def _reads_one_by_one(case: Case) -> bool:
     """Whether a step of compiled programs reads value after value, each made by a program of its own: they belong into the step's."""
-    if not case.runs_programs:
+    if not case.runs_programs or case.device is None:
         return False
     read = copy_items(case)["direction"].eq_missing(pl.Series(["DtoH"]))
     made = int((read & ~read.shift(1, fill_value=True)).sum())
@@ -118,7 +171,7 @@ RULE: Rule[Case] = Rule(
     title="The host waits for the device inside the step",
     turn=100,
     owns="`sync`",
-    change="the host does not wait. At best, the ops that wait and up to three short ops that make the value disappear as well; even at worst if programs of JAX or TensorFlow make eight or more values that a step reads one by one. Values that a loop reads one by one are made together and read once; if one such loop takes most of the host's time in a step, the rest is dispatched from warm caches. Unless the job trains, the host still waits for the array that a step ends with; the gain from reading it one step later is mentioned, not promised",
+    change="the host does not wait. At best, the ops that wait and up to three short ops that make the value disappear as well; even at worst if programs of JAX or TensorFlow make eight or more values that a step reads one by one; then the framework's Python code for each of them disappears too, and unless the job trains, the host still waits for the first. Values that a loop reads one by one are made together and read once; if one such loop takes most of the host's time in a step, the rest is dispatched from warm caches. Unless the job trains, the host still waits for the array that a step ends with; the gain from reading it one step later is mentioned, not promised",
     fix={
         "pytorch": "Do not read values back in every step: drop .item(), .cpu(), print(loss) and torch.cuda.synchronize(), or do it every 100 steps; keep metrics on the device. Copies to the host: non_blocking=True into pinned memory.",
         "tensorflow": "Do not call .numpy() in every step; log every 100 steps.",

@@ -24,7 +24,7 @@ from stepscope.analysis.host.causes import host_codes
 from stepscope.analysis.host.eager_calls import CALL, FUNCTION_CALL
 from stepscope.analysis.host.program_calls import PROGRAM_CALLS, called_function
 from stepscope.analysis.kernels.calls import MATRIX_OPS
-from stepscope.analysis.replay.plan import SPEEDS, Plan
+from stepscope.analysis.replay.plan import SPEEDS, USUAL, Plan
 from stepscope.native.host.lineage import FRAMEWORK
 from stepscope.registers.calibration.kernels import (
     FUSED_ELEMENTWISE_LEAST,
@@ -42,6 +42,7 @@ from stepscope.registers.policy.findings import (
     ACCOUNT_SAVES,
     EAGER_DISTINCT_CALLS,
     KERNELS_OF_EAGER_CALL,
+    WORTH_SHOWING,
 )
 from stepscope.trace.frames import take
 from stepscope.trace.lookup import is_named
@@ -178,23 +179,29 @@ def _joined_programs(case: Case, runs: ProgramRuns, own: pl.Series) -> Change:
         gaps=(PROGRAM_GAP_BEST_NS, FUSED_GAP_BEST_NS),
         turn_ns=turn_least,
     )
-    calls = runs.calls_of_compiled(case.trace.events)
+    joined = runs.calls_of_compiled(case.trace.events, runs.repeated)
+    calls = joined
+    if runs.loop is None and own.any():  # between the calls, so that they may stay apart
+        calls = runs.calls_of_compiled(case.trace.events, ())
+        smallest = _with_waits_of(smallest, case.plan)
     kept = take(calls.is_not_null(), case.plan.host["event"]).fill_null(False) | own
     smallest = _with_host_of(smallest, case.plan, kept)
-    if runs.loop is None and own.any():
-        smallest = _with_waits_of(smallest, case.plan)
-    return Change(smallest, _with_host_of(largest, case.plan, _is_in_longest(case, calls)))
+    return Change(smallest, _with_host_of(largest, case.plan, _is_in_longest(case, joined)))
 
 
 def _own_python(case: Case) -> pl.Series:
-    """Host work that no program takes over: Python code that calls nothing of the framework, such as a simulator in NumPy."""
+    """Host work that no program takes over: Python code that calls nothing of the framework, such as a simulator in NumPy.
+
+    None if that is little beside the device's work: every step has some lines of its own.
+    """
     events, host = case.trace.events, case.plan.host
     is_call = is_named(events, PROGRAM_CALLS)
     called = sums_below(events, is_call)
     is_framework = host_codes(case.trace) == FRAMEWORK
     alone = (called == 0) & ~is_framework & (ancestors(events, is_call | is_framework).is_null())
     found: pl.Series = (host["cause"] == "python") & take(alone, host["named_by"]).fill_null(False)
-    return found
+    ns = int(host[USUAL].filter(found).sum()) / max(1, len(case.lengths))
+    return found & (ns >= WORTH_SHOWING * case.work_ns(case.plan))
 
 
 def _is_in_longest(case: Case, calls: pl.Series) -> pl.Series:
@@ -271,7 +278,7 @@ RULE: Rule[Case] = Rule(
     turn=140,
     page="ops",
     owns="`dispatch`, and the framework's own `python`, if JAX or TensorFlow runs a step as 10 or more programs or ops: five different ones, or one program of JAX as often",
-    change="as `launch-bound`, and kernels other than products are fused (25 to 35 % remain). Where a profile of JAX names the programs of its kernels, those of compiled functions stay as they are, and only single ops are fused; at least the longest call of a compiled function stays, at most all of them, and Python code that calls no program; if the host reads a result after each call of a loop over one function, a turn takes 10 to 20 µs more, at best nothing where steps have equal numbers of turns. For TensorFlow on a CPU, all dispatch of single ops goes, at worst 85 % of it",
+    change="as `launch-bound`, and kernels other than products are fused (25 to 35 % remain). Where a profile of JAX names the programs of its kernels, those of compiled functions stay as they are, and only single ops are fused; at least the longest call of a compiled function stays, at most all of them, and Python code that calls no program; if this is less than 3 % of the device's work, it does not count, and functions that a step calls 10 times or more are not called one by one any more; if the host reads a result after each call of a loop over one function, a turn takes 10 to 20 µs more, at best nothing where steps have equal numbers of turns. For TensorFlow on a CPU, all dispatch of single ops goes, at worst 85 % of it",
     fix={
         "tensorflow": "Wrap the whole training step in @tf.function (jit_compile=True also fuses its ops).",
         ANY: "Put the whole training step, gradients and update included, under one jax.jit.",
