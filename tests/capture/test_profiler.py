@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import stepscope
-from stepscope.capture.backends import detect
+from stepscope.capture.backends import detect, out_of_memory
 from stepscope.capture.backends.host import HostBackend
 from stepscope.capture.files.writer import Recorded
 from stepscope.capture.process import active
@@ -39,6 +39,22 @@ def test_every_cycle_of_a_schedule_is_a_window(tmp_path: Path) -> None:
     assert [note["window"] for note in notes] == [0, 1, 2]
     assert [note["steps"]["inside"]["first"] for note in notes] == [2, 6, 10]
     assert [stepscope.report(path, sections=("steps",)).steps.count for path in prof.files] == [2, 2, 2]
+
+
+def test_memory_is_looked_at_between_windows_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[int] = []
+
+    def look(number: int) -> int:
+        looked.append(number)
+        return number + 1
+
+    monkeypatch.setattr(out_of_memory.watch, "look", look)
+    record(tmp_path, 10, schedule=stepscope.schedule(skip=3, warmup=1, active=3))
+    assert looked[0] == 0 and {1, 2, 8, 9} <= set(looked)
+    assert not {4, 5, 6} & set(looked)
+    looked.clear()
+    record(tmp_path, 3, memory=False)
+    assert looked == []
 
 
 def test_windows_that_touch(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from stepscope.capture.backends.out_of_memory import FOLDER, SWITCH, Watch
+from stepscope.capture.schedule import NEVER
 
 
 class FakeTorch(types.ModuleType):
@@ -21,19 +22,28 @@ class FakeTorch(types.ModuleType):
     def __init__(self, history: bool = False, available: bool = True) -> None:
         super().__init__("torch")
         self.calls: list[str] = []
+        self.contexts: list[str | None] = []
+        self.reserved = 0
         self.waiting: list[Any] = []
         self.observer: Any = None
         self.broken = False
         self.cuda: Any = types.SimpleNamespace()
         self.cuda.is_available = lambda: available
         self.cuda._lazy_call = self.waiting.append
+        self.cuda.current_device = lambda: 0
+        self.cuda.get_device_properties = lambda device: types.SimpleNamespace(total_memory=1000)
+        self.cuda.memory_reserved = lambda device: self.reserved
         self.cuda.memory = types.SimpleNamespace(
-            _record_memory_history=lambda **options: self.calls.append(f"history {options['enabled']}"),
+            _record_memory_history=self._record,
             _snapshot=self._snapshot,
         )
         self._C: Any = types.SimpleNamespace(
             _cuda_isHistoryEnabled=lambda: history, _cuda_attach_out_of_memory_observer=self._attach
         )
+
+    def _record(self, *, enabled: str | None, context: str | None = "none", **_: Any) -> None:
+        self.calls.append(f"history {enabled}")
+        self.contexts.append(context)
 
     def _attach(self, observer: Any) -> None:
         self.observer = observer
@@ -136,3 +146,42 @@ def test_without_cuda_or_when_switched_off(monkeypatch: pytest.MonkeyPatch, tmp_
     other = install(monkeypatch, FakeTorch())
     Watch().start(tmp_path)
     assert fake.waiting == other.waiting == []
+
+
+def test_stacks_are_recorded_at_first_and_while_memory_is_short(torch: FakeTorch, tmp_path: Path) -> None:
+    watch = Watch()
+    watch.start(tmp_path)
+    torch.initialise()
+    after = watch.look(0)
+    assert torch.contexts == ["alloc"]
+    again = watch.look(after)
+    assert after < again and torch.contexts == ["alloc", None]
+    torch.reserved = 700
+    later = watch.look(again)
+    assert again < later and torch.contexts == ["alloc", None, "alloc"]
+    watch.look(later)
+    assert torch.contexts == ["alloc", None, "alloc"]
+
+
+def test_looks_never_touch_a_history_of_the_job(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    torch = install(monkeypatch, FakeTorch(history=True))
+    watch = Watch()
+    watch.start(tmp_path)
+    torch.initialise()
+    number = 0
+    for _ in range(4):
+        number = watch.look(number)
+    assert torch.contexts == [] and number < NEVER
+
+
+def test_nothing_is_looked_at_when_no_snapshot_is_wanted(torch: FakeTorch) -> None:
+    assert Watch().look(0) == NEVER
+
+
+def test_a_version_that_cannot_tell_keeps_what_it_records(torch: FakeTorch, tmp_path: Path) -> None:
+    watch = Watch()
+    watch.start(tmp_path)
+    torch.initialise()
+    del torch.cuda.memory_reserved
+    watch.look(watch.look(0))
+    assert torch.contexts == ["alloc"]

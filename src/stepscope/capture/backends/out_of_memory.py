@@ -2,6 +2,10 @@
 
 The history of allocations is switched on with the stacks of allocations alone, and bounded; one that the job records itself is left
 as it is. CUDA is never initialised from here: PyTorch calls back once the job has done that.
+
+A stack costs about as much as a third of a small op, for every tensor. Jobs that launch many of these took a quarter longer, also
+outside of windows. So stacks are recorded until the first steps have made weights, gradients and the optimizer's state, and again
+while memory is short: blocks keep the stacks that they have.
 """
 
 from __future__ import annotations
@@ -16,12 +20,15 @@ from typing import Any
 from stepscope.capture.files.identity import identify
 from stepscope.capture.process.on_import import after_import
 from stepscope.capture.process.troubles import tell
+from stepscope.capture.schedule import NEVER
 
 SWITCH = "STEPSCOPE_SNAPSHOT"  # in the environment: 0 to do without
 FOLDER = "out-of-memory"
 _ENTRIES = 100_000
 _MOST_SNAPSHOTS = 2  # of a process: a job that catches the error and tries again fails many times
 _LEAST_FREE_BYTES = 1 << 30
+_FIRST_LOOK, _SECOND_LOOK, _LOOK_EVERY = 2, 64, 256  # steps; asking takes about 0.1 ms
+_SHORT = 0.5  # of the device's memory: what grows until there is none passes this first
 
 
 class Watch:
@@ -33,6 +40,7 @@ class Watch:
         self._stays = False
         self._is_attached = False
         self._history_is_ours = False
+        self._has_stacks = False
         self._cuda: Any = None
 
     def start(self, folder: Path, for_good: bool = False) -> None:
@@ -51,6 +59,30 @@ class Watch:
             self._history_is_ours = False
             _quietly(lambda: self._cuda.memory._record_memory_history(enabled=None))
 
+    def look(self, number: int) -> int:
+        """So many steps have ended: record stacks if memory is short, and none if it is not. When to look again."""
+        if self.folder is None:
+            return NEVER
+        if number >= _FIRST_LOOK and self._history_is_ours:
+            _quietly(self._choose_stacks)
+        if number < _SECOND_LOOK:
+            return _SECOND_LOOK if number >= _FIRST_LOOK else _FIRST_LOOK
+        return number + min(number, _LOOK_EVERY)
+
+    def _choose_stacks(self) -> None:
+        device = self._cuda.current_device()
+        total = self._cuda.get_device_properties(device).total_memory
+        is_short = self._cuda.memory_reserved(device) >= _SHORT * total
+        if is_short != self._has_stacks:
+            self._record(with_stacks=is_short)
+
+    def _record(self, *, with_stacks: bool) -> None:
+        context = "alloc" if with_stacks else None
+        self._cuda.memory._record_memory_history(
+            enabled="all", context=context, stacks="python", max_entries=_ENTRIES
+        )
+        self._has_stacks = with_stacks
+
     def _wait_for_cuda(self, cuda: Any) -> None:
         self._cuda = cuda
         if cuda.is_available():
@@ -64,9 +96,7 @@ class Watch:
         internal: Any = torch._C
         is_on = getattr(internal, "_cuda_isHistoryEnabled", None)
         if is_on is None or not is_on():
-            self._cuda.memory._record_memory_history(
-                enabled="all", context="alloc", stacks="python", max_entries=_ENTRIES
-            )
+            self._record(with_stacks=True)
             self._history_is_ours = True
         if not self._is_attached:
             internal._cuda_attach_out_of_memory_observer(self.observe)
