@@ -123,7 +123,6 @@ class Profiler:
         self._is_running = True
         active.profiler = self
         look_for_torch()
-        self._memory_look = NEVER
         if self._settings.options.memory:
             out_of_memory.watch.start(self._settings.folder)
             self._memory_look = out_of_memory.watch.look(0)
@@ -360,7 +359,7 @@ class Profiler:
     def _change(self) -> None:
         """Something else has to be done from this step on."""
         self._ring.look_at_steps()
-        if self._number >= self._next_memory_look:
+        if self._number >= self._memory_look and not self.is_recording:
             self._memory_look = out_of_memory.watch.look(self._number)
         if self._runs.reach(self._number, self._recent, perf_counter_ns) and self._runs.after is not None:
             self._runs_around = self._runs.rows()
@@ -449,20 +448,14 @@ class Profiler:
     def _plan(self) -> None:
         """When step() has to look again."""
         self._next = min(
-            self._schedule.next_change(self._number),
-            self._runs.next_point,
-            self._light.next_point,
-            self._next_memory_look,
+            self._schedule.next_change(self._number), self._runs.next_point, self._light.next_point
         )
+        if not self.is_recording:  # steps of a window cost what they cost
+            self._next = min(self._next, self._memory_look)
         if self._pending and self._after_first is not None:
             self._next = min(self._next, self._after_first + KEPT)
         if active.on_step is not None and active.profiler is self:
             self._next = self._number + 1
-
-    @property
-    def _next_memory_look(self) -> int:
-        """When to look how short memory is; not inside of windows, whose steps cost what they cost."""
-        return NEVER if self.is_recording else self._memory_look
 
     def _note_after(self) -> None:
         """The sidecars of the last window learn how long the steps after it took."""

@@ -60,7 +60,7 @@ class Watch:
             _quietly(lambda: self._cuda.memory._record_memory_history(enabled=None))
 
     def look(self, number: int) -> int:
-        """So many steps have ended: record stacks if memory is short, and none if it is not. When to look again."""
+        """Between two steps: record stacks if memory is short, and none if it is not. The step to look again."""
         if self.folder is None:
             return NEVER
         if number >= _FIRST_LOOK and self._history_is_ours:
