@@ -24,6 +24,7 @@ class FakeTorch(types.ModuleType):
         self.calls: list[str] = []
         self.contexts: list[str | None] = []
         self.reserved = 0
+        self.traces: list[list[dict[str, Any]]] = []
         self.waiting: list[Any] = []
         self.observer: Any = None
         self.broken = False
@@ -51,7 +52,7 @@ class FakeTorch(types.ModuleType):
     def _snapshot(self) -> dict[str, Any]:
         if self.broken:
             raise RuntimeError("no")
-        return {"segments": [], "device_traces": []}
+        return {"segments": [], "device_traces": self.traces}
 
     def initialise(self) -> None:
         """What the job's first use of CUDA does."""
@@ -185,3 +186,25 @@ def test_a_version_that_cannot_tell_keeps_what_it_records(torch: FakeTorch, tmp_
     del torch.cuda.memory_reserved
     watch.look(watch.look(0))
     assert torch.contexts == ["alloc"]
+
+
+@pytest.mark.parametrize("frames", [[], [{"filename": "model.py", "line": 3, "name": "forward"}]])
+def test_the_line_that_asked_is_known_without_stacks(
+    torch: FakeTorch, tmp_path: Path, frames: list[dict[str, Any]]
+) -> None:
+    watch = Watch()
+    watch.start(tmp_path)
+    torch.initialise()
+    torch.traces = [[{"action": "alloc", "frames": []}, {"action": "oom", "frames": frames}], []]
+    torch.observer(0, 1 << 30, 1 << 40, 0)
+    (path,) = written(tmp_path)
+    first, failed = pickle.loads(path.read_bytes())["device_traces"][0]
+    assert first["frames"] == []
+    if frames:
+        assert failed["frames"] == frames
+    else:
+        inner = failed["frames"][0]
+        assert (inner["name"], inner["filename"]) == (
+            "test_the_line_that_asked_is_known_without_stacks",
+            __file__,
+        )

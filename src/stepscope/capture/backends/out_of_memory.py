@@ -14,6 +14,7 @@ import os
 import pickle
 import shutil
 import time
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -121,13 +122,33 @@ class Watch:
         rank = "" if who.rank is None else f".rank{who.rank}"
         path = target / f"{who.worker}{rank}.{len(self.files)}.pickle"
         draft = path.with_suffix(".draft")
+        snapshot = self._cuda.memory._snapshot()
+        _name_failure(snapshot, device)
         with draft.open("wb") as file:
-            pickle.dump(self._cuda.memory._snapshot(), file)
+            pickle.dump(snapshot, file)
         draft.replace(path)
         self.files.append(path)
         tell(
             f"Out of memory on device {device}, asked for {asked:,} bytes. What held it: stepscope report {path}"
         )
+
+
+def _name_failure(snapshot: dict[str, Any], device: int) -> None:
+    """The line that asked for too much, where no stack of it was recorded: it is still being executed."""
+    for trace in snapshot["device_traces"][device : device + 1]:
+        failed = [event for event in trace if event["action"] == "oom"][-1:]
+        for event in failed:
+            event["frames"] = event.get("frames") or _frames_of_job()
+
+
+def _frames_of_job() -> list[dict[str, Any]]:
+    """As PyTorch writes them: the innermost first."""
+    stack = reversed(traceback.extract_stack())
+    return [
+        {"filename": frame.filename, "line": frame.lineno, "name": frame.name}
+        for frame in stack
+        if frame.filename != __file__
+    ]
 
 
 def _quietly(act: Any) -> None:
