@@ -3,8 +3,9 @@
   PYTHONPATH=src python -m benchmarks.overhead.light record OUT     on the GPU: under three minutes, no packages of the analysis
   python -m benchmarks.overhead.light read OUT                      anywhere: the quality of the join
 
-`record` times each job in turns without a profiler, in a light window, in a full one, and under the framework's own profiler
-with the options of the full one; then it records the job with stepscope, and packs what that left into OUT/light_*.tar.
+`record` times each job in turns without a profiler, inside `stepscope.profile` while that waits for its window, in a light
+window, in a full one, and under the framework's own profiler with the options of the full one; then it records the job with
+stepscope, and packs what that left into OUT/light_*.tar.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import sys
 import tarfile
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,7 +32,10 @@ WARM_UP = 8
 SECONDS_PER_TURN = 1.0
 PLAN = stepscope.schedule(skip=36, warmup=2, active=6)
 RECORDED_STEPS = 36 + 2 + 6 + 30
-MODES = ("bare", "light", "full", "own")
+MODES = ("bare", "waiting", "light", "full", "own")
+# A profiler whose window does not come, behind its first steps.
+FAR = stepscope.schedule(skip=1_000_000)
+FIRST_STEPS = 3
 
 
 def record(out: Path) -> None:
@@ -117,6 +122,33 @@ class _NoMarks:
 @contextmanager
 def _bare(_framework: str) -> Iterator[Any]:
     yield _NoMarks()
+
+
+class _Waiting:
+    """Steps of a Profiler that records nothing yet."""
+
+    def __init__(self, prof: stepscope.Profiler) -> None:
+        self._prof = prof
+
+    def begin_step(self, number: int) -> None:
+        """Nothing."""
+
+    def end_step(self) -> None:
+        """It ends."""
+        self._prof.step()
+
+
+@contextmanager
+def _waiting(framework: str) -> Iterator[Any]:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        warnings.catch_warnings(),
+        stepscope.Profiler(Path(folder), schedule=FAR, backends=(framework,)) as prof,
+    ):
+        warnings.simplefilter("ignore")  # that nothing was recorded
+        for _ in range(FIRST_STEPS):
+            prof.step()
+        yield _Waiting(prof)
 
 
 @contextmanager
@@ -215,7 +247,7 @@ class _JaxMarks(_TorchMarks):
         return self._mark("train", step_num=number)
 
 
-_OPENED = {"bare": _bare, "light": _light, "full": _full, "own": _own}
+_OPENED = {"bare": _bare, "waiting": _waiting, "light": _light, "full": _full, "own": _own}
 
 
 def read(out: Path) -> None:
