@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import polars as pl
 
@@ -15,7 +16,7 @@ _FLOAT = "float"
 
 def sends_pictures(trace: Trace) -> bool:
     """Whether the largest array that is sent has pictures of three colours as 32-bit floats: cameras and files have them as bytes."""
-    sent = max(_arrays(trace), key=lambda array: _count(array[0]), default=None)
+    sent = max(_arrays(trace), key=lambda array: math.prod(array[0]), default=None)
     return sent is not None and sent[1] == _FLOAT and _is_pictures(sent[0])
 
 
@@ -42,13 +43,6 @@ def _first(shapes: str, dtypes: str) -> tuple[list[int], str] | None:
         return None
     is_shape = isinstance(shape, list) and all(type(size) is int for size in shape)
     return (shape, dtype) if is_shape and isinstance(dtype, str) else None
-
-
-def _count(shape: list[int]) -> int:
-    count = 1
-    for size in shape:
-        count *= size
-    return count
 
 
 def _is_pictures(shape: list[int]) -> bool:

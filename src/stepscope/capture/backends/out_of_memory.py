@@ -123,7 +123,7 @@ class Watch:
         path = target / f"{who.worker}{rank}.{len(self.files)}.pickle"
         draft = path.with_suffix(".draft")
         snapshot = self._cuda.memory._snapshot()
-        _name_failure(snapshot, device)
+        _quietly(lambda: _name_failure(snapshot, device))  # the snapshot is worth having without it
         with draft.open("wb") as file:
             pickle.dump(snapshot, file)
         draft.replace(path)
