@@ -50,6 +50,7 @@ def record(out: Path) -> None:
 
 def run_jobs(out: Path, framework: str) -> None:
     """Time and record all jobs of a framework; one that fails costs only itself."""
+    out.mkdir(parents=True, exist_ok=True)
     __import__(framework)
     with tempfile.TemporaryDirectory() as folder:
         for make in JOBS[framework]:

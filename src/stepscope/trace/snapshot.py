@@ -5,6 +5,8 @@ from __future__ import annotations
 from stepscope.trace.trace import Trace
 
 ROUNDED_TO = 512  # bytes of every block of the CUDA caching allocator
+# The annotation of a time in which no stacks were recorded, as stepscope's capture writes it.
+WITHOUT_STACKS = "stepscope: no stacks recorded"
 
 
 def is_snapshot(trace: Trace) -> bool:

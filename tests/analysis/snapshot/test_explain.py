@@ -138,6 +138,16 @@ def test_free_pieces_that_something_pins(tmp_path: Path) -> None:
     assert found.changes[0].code == "expandable-segments"
 
 
+def test_a_request_beyond_all_there_is_has_no_change_that_frees_crumbs(tmp_path: Path) -> None:
+    job = Job()
+    for _ in range(4):
+        job.split(job.take(2 * MIB, script(7)), 20 * MIB)
+    job.fail(400 << 30, script(9, "ask"))
+    found = explained(job, tmp_path)
+    culprit = name_culprits(found)[0]
+    assert (culprit.cause, culprit.where[0].line, found.changes) == ("request", 9, [])
+
+
 def test_a_queue_of_fixed_length_is_no_growth(tmp_path: Path) -> None:
     job, queue = Job(), []
     for _ in range(40):

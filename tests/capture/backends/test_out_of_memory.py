@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from stepscope.capture.backends.out_of_memory import FOLDER, SWITCH, Watch
+from stepscope.capture.backends.out_of_memory import FOLDER, SWITCH, WITHOUT_STACKS, Watch
 from stepscope.capture.schedule import NEVER
 
 
@@ -208,3 +208,18 @@ def test_the_line_that_asked_is_known_without_stacks(
             "test_the_line_that_asked_is_known_without_stacks",
             __file__,
         )
+
+
+def test_a_snapshot_says_when_no_stacks_were_recorded(torch: FakeTorch, tmp_path: Path) -> None:
+    watch = Watch()
+    watch.start(tmp_path)
+    torch.initialise()
+    torch.traces = [[]]
+    number = watch.look(watch.look(0))
+    torch.reserved = 700
+    watch.look(number)
+    torch.observer(0, 1, 1, 1)
+    begin, end = pickle.loads(watch.files[0].read_bytes())["external_annotations"]
+    assert [note["stage"] for note in (begin, end)] == ["START", "END"]
+    assert begin["name"] == end["name"] == WITHOUT_STACKS and begin["device"] == 0
+    assert begin["time_us"] <= end["time_us"]

@@ -22,12 +22,12 @@ def list_changes(
     asked: int,
     expandable: bool,
 ) -> list[Change]:
-    """The cheapest that suffice first, then the others."""
-    total = int(live["bytes"].sum())
+    """The cheapest that suffice first, then the others; none that is nothing beside the request."""
+    least = SITE_SHARE * max(int(live["bytes"].sum()), asked)
     found = [
         Change(code, text, size, asked > 0 and size >= asked, where)
         for code, text, size, where in _offers(live, kept, growing, fragments, asked, expandable)
-        if size >= SITE_SHARE * total
+        if size >= least
     ]
     return sorted(found, key=lambda change: not change.fits)
 

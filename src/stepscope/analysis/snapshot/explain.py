@@ -19,6 +19,7 @@ from stepscope.analysis.snapshot.lives import list_allocations, list_live, live_
 from stepscope.analysis.snapshot.moment import blocks_at
 from stepscope.analysis.snapshot.stacks import describe_stacks
 from stepscope.analysis.snapshot.step import find_step
+from stepscope.analysis.snapshot.unseen import fill_stacks
 from stepscope.lazy import dataclass
 from stepscope.registers.policy.snapshot import UNWOUND
 from stepscope.trace.snapshot import ROUNDED_TO, is_snapshot
@@ -57,6 +58,7 @@ def explain(trace: Trace) -> list[Explained]:
     """Each device of the snapshot; none where the trace is none."""
     if not is_snapshot(trace) or trace.memory["kind"].count():  # a timeline has kinds, and no addresses
         return []
+    trace = fill_stacks(trace)
     stacks = describe_stacks(trace)
     failures = trace.info.capture_options.get("out_of_memory")
     return [

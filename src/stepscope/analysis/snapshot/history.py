@@ -7,6 +7,7 @@ import polars as pl
 from stepscope.analysis.snapshot.kinds import with_kinds
 from stepscope.analysis.snapshot.lives import list_allocations, list_live
 from stepscope.analysis.snapshot.stacks import describe_stacks
+from stepscope.analysis.snapshot.unseen import fill_stacks
 from stepscope.lazy import dataclass
 from stepscope.trace.trace import Trace
 
@@ -37,6 +38,7 @@ class History:
 
 def follow(trace: Trace, device: int) -> History:
     """The history of one device of a snapshot."""
+    trace = fill_stacks(trace)
     stacks = describe_stacks(trace)
     allocations = list_allocations(trace, device)
     at_end = list_live(trace, device, allocations)

@@ -23,12 +23,14 @@ from stepscope.capture.process.on_import import after_import
 from stepscope.capture.process.troubles import tell
 from stepscope.capture.schedule import NEVER
 
+WITHOUT_STACKS = "stepscope: no stacks recorded"  # as in stepscope.trace.snapshot, which needs polars
+
 SWITCH = "STEPSCOPE_SNAPSHOT"  # in the environment: 0 to do without
 FOLDER = "out-of-memory"
 _ENTRIES = 100_000
 _MOST_SNAPSHOTS = 2  # of a process: a job that catches the error and tries again fails many times
 _LEAST_FREE_BYTES = 1 << 30
-_FIRST_LOOK, _SECOND_LOOK, _LOOK_EVERY = 2, 64, 256  # steps; asking takes about 0.1 ms
+_FIRST_LOOK, _LOOK_EVERY = 2, 32  # steps; asking takes about 0.1 ms
 _SHORT = 0.5  # of the device's memory: what grows until there is none passes this first
 
 
@@ -42,6 +44,7 @@ class Watch:
         self._is_attached = False
         self._history_is_ours = False
         self._has_stacks = False
+        self._without_stacks: list[tuple[str, int]] = []  # when that began and ended, START and END in turn
         self._cuda: Any = None
 
     def start(self, folder: Path, for_good: bool = False) -> None:
@@ -66,9 +69,7 @@ class Watch:
             return NEVER
         if number >= _FIRST_LOOK and self._history_is_ours:
             _quietly(self._choose_stacks)
-        if number < _SECOND_LOOK:
-            return _SECOND_LOOK if number >= _FIRST_LOOK else _FIRST_LOOK
-        return number + min(number, _LOOK_EVERY)
+        return _FIRST_LOOK if number < _FIRST_LOOK else number + _LOOK_EVERY
 
     def _choose_stacks(self) -> None:
         device = self._cuda.current_device()
@@ -82,6 +83,9 @@ class Watch:
         self._cuda.memory._record_memory_history(
             enabled="all", context=context, stacks="python", max_entries=_ENTRIES
         )
+        if with_stacks != self._has_stacks and (self._without_stacks or not with_stacks):
+            stage = "END" if with_stacks else "START"
+            self._without_stacks.append((stage, time.time_ns() // 1000))
         self._has_stacks = with_stacks
 
     def _wait_for_cuda(self, cuda: Any) -> None:
@@ -123,7 +127,8 @@ class Watch:
         path = target / f"{who.worker}{rank}.{len(self.files)}.pickle"
         draft = path.with_suffix(".draft")
         snapshot = self._cuda.memory._snapshot()
-        _quietly(lambda: _name_failure(snapshot, device))  # the snapshot is worth having without it
+        _quietly(lambda: self._annotate(snapshot))  # the snapshot is worth having without that
+        _quietly(lambda: _name_failure(snapshot, device))
         with draft.open("wb") as file:
             pickle.dump(snapshot, file)
         draft.replace(path)
@@ -131,6 +136,16 @@ class Watch:
         tell(
             f"Out of memory on device {device}, asked for {asked:,} bytes. What held it: stepscope report {path}"
         )
+
+    def _annotate(self, snapshot: dict[str, Any]) -> None:
+        """When no stacks were recorded: what has none is not of the backward pass there."""
+        notes = [
+            {"name": WITHOUT_STACKS, "stage": stage, "time_us": moment, "device": device}
+            for device in range(len(snapshot["device_traces"]))
+            for stage, moment in self._without_stacks
+        ]
+        if notes:
+            snapshot["external_annotations"] = [*snapshot.get("external_annotations", ()), *notes]
 
 
 def _name_failure(snapshot: dict[str, Any], device: int) -> None:

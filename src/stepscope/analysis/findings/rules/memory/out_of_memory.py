@@ -22,7 +22,7 @@ def _describe(one: Explained) -> Finding:
     first = culprits[0] if culprits else None
     return RULE.finding(
         _detail(one, culprits),
-        one.changes[0].text if one.changes else RULE.fix[ANY],
+        _advise(one, first),
         title=f"{RULE.title}: {_title(first)}" if first is not None else RULE.title,
         share=round(first.bytes / max(1, one.fragments.reserved), 4) if first is not None else 0.0,
         where=list(dict.fromkeys(place for culprit in culprits[:NAMED_LINES] for place in culprit.where))[
@@ -38,6 +38,12 @@ def _describe(one: Explained) -> Finding:
             **({"wider_bytes": first.wider} if first is not None and first.wider else {}),
         },
     )
+
+
+def _advise(one: Explained, first: Culprit | None) -> str:
+    if first is not None and first.cause == "request":
+        return "Check the size that is asked for; if it is meant, work through the data in pieces."
+    return one.changes[0].text if one.changes else RULE.fix[ANY]
 
 
 def _title(culprit: Culprit) -> str:
