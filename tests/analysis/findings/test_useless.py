@@ -67,8 +67,8 @@ class Op:
         return [mine, *rows], end + 1, kernel_at
 
 
-def case(*by_step: Sequence[Op], workload: str = TRAINING) -> Case:
-    """Steps of 1000 µs."""
+def case(*by_step: Sequence[Op], workload: str = TRAINING, blocks: int | None = None) -> Case:
+    """Steps of 1000 µs; kernels have so many blocks."""
     lines = [HEAD]
     for number, ops in enumerate(by_step):
         at, kernel_at = 1000 * number + 5, 1000 * number + 60
@@ -77,7 +77,11 @@ def case(*by_step: Sequence[Op], workload: str = TRAINING) -> Case:
             rows, at, kernel_at = op.rows(at, max(kernel_at, at))
             lines += rows
         lines.append(f"main  {at}  {1000 * number + 990 - at}  cudaDeviceSynchronize  runtime  -  -  -  -  -")
-    return dataclasses.replace(case_of(compute_trace("\n".join(lines))), workload=workload)
+    trace = compute_trace("\n".join(lines))
+    if blocks is not None:
+        grid = pl.lit([blocks, 1, 1], dtype=trace.kernels.schema["grid"])
+        trace = trace.over({**trace.tables, "kernels": trace.kernels.with_columns(grid=grid)}, trace.cold)
+    return dataclasses.replace(case_of(trace), workload=workload)
 
 
 def gradient(shape: str) -> Op:
@@ -130,6 +134,34 @@ def test_what_the_engine_does_between_gradients_goes_with_them() -> None:
 @pytest.mark.parametrize("updated", ["[[[1000,512],[512,4096]]]", "[[],[]]", "damaged"])
 def test_gradients_that_are_used_or_whose_use_is_not_known(updated: str) -> None:
     assert useless_backward.find(case(*[training(updated)] * 3)) is None
+
+
+LEFT_OUT = "[[],[]]"  # what PyTorch writes of lists of more than 30 tensors
+
+
+def test_the_blocks_of_an_optimizer_say_which_gradients_are_its_own() -> None:
+    """The first gradient has 8 chunks of 65,536 elements, the last has 32."""
+    found = useless_backward.find(case(*[training(LEFT_OUT)] * 3, blocks=8))
+    assert found is not None
+    assert found.speedup.low > 1.3
+
+
+@pytest.mark.parametrize("blocks", [7, 9, 32, 40])
+def test_blocks_of_all_gradients_of_the_last_ones_or_of_others(blocks: int) -> None:
+    assert useless_backward.find(case(*[training(LEFT_OUT)] * 3, blocks=blocks)) is None
+
+
+def test_blocks_that_the_first_gradients_have_as_well_as_the_last() -> None:
+    """A generator's step goes through the discriminator first: its gradients are those that nothing uses."""
+    *before, optimizer = training(LEFT_OUT)
+    made = case(*[[*before, gradient("[4096,128]"), optimizer]] * 3, blocks=8)
+    assert useless_backward.find(made) is None
+
+
+def test_blocks_of_parts_that_other_processes_update() -> None:
+    collective = Op("nccl:all_gather", kernel="ncclDevKernel_AllGather_RING_LL", length=5)
+    made = case(*[[collective, *training(LEFT_OUT)]] * 3, blocks=8)
+    assert useless_backward.find(made) is None
 
 
 def adapters(updated: str) -> list[Op]:
@@ -324,6 +356,32 @@ def test_logits_of_which_an_index_takes_the_last(taken: Op) -> None:
     assert found is not None
     assert found.evidence["positions"] == 512
     assert 1.5 < found.speedup.mid < 2.5
+
+
+def cut(*views: Op) -> Case:
+    """The head, and a softmax over two of its classes."""
+    *head, _, _ = scoring(LOGITS)
+    softmax = Op("aten::_softmax", "[[8,2],[],[]]", "void at::native::softmax_warp_forward", 5)
+    return case(*[[*head, *views, softmax]] * 3, workload=INFERENCE)
+
+
+def test_some_classes_of_the_last_position() -> None:
+    """logits[:, -1, 42:44]: no kernel reads a whole row."""
+    last = Op("aten::select", f"[{LOGITS},[],[]]", inside=(Op("aten::as_strided", f"[{LOGITS},[],[],[]]"),))
+    classes = Op("aten::slice", "[[8,32000],[],[],[],[]]")
+    found = unused_rows.find(cut(last, classes))
+    assert found is not None
+    assert found.evidence["positions"] == 512
+    assert 1.5 < found.speedup.mid < 2.5
+
+
+def test_some_classes_of_all_positions_or_of_rows_of_another_tensor() -> None:
+    one_class = Op("aten::select", f"[{LOGITS},[],[]]")
+    assert unused_rows.find(cut(one_class)) is None
+    assert unused_rows.find(cut(one_class, Op("aten::slice", "[[8,512],[],[],[],[]]"))) is None
+    assert (
+        unused_rows.find(cut(Op("aten::slice", f"[{LOGITS},[]]"), Op("aten::slice", "[[8,32000]]"))) is None
+    )
 
 
 def test_classes_gathered_at_all_positions_need_all_rows() -> None:
