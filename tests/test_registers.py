@@ -36,7 +36,7 @@ EXCEPTIONS = {
     "analysis/account/charge.py:_RANK": "which cause wins: an order",
     "analysis/account/charge.py:_NO_PART": "a mark",
     "analysis/compute/unused_weights.py:_MATRIX": "a matrix has two sides",
-    "analysis/compute/unused_weights.py:_most_updated": "a grid has three sides",
+    "analysis/compute/updated_blocks.py:updated_blocks": "a grid has three sides",
     "analysis/findings/rules/copies/round_trip_copy.py:_TYPE_RATIOS": "bytes of number formats",
     "analysis/findings/rules/useless/unused_rows.py": "dimensions of matrices, and of positions",
     "analysis/replay/awaited.py:_NOTHING": "a mark",

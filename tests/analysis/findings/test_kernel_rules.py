@@ -72,6 +72,40 @@ def test_the_promise_of_plain_products_is_for_either_fix() -> None:
     assert found.left_ns_per_step.mid + found.saves_ns_per_step == pytest.approx(1_000_000, rel=0.01)
 
 
+ATTENTION = op(
+    30,
+    "aten::_efficient_attention_forward",
+    "fmha_cutlassF_f32_aligned_64x64_rf_sm80",
+    "[[8,12,1500,64],[8,12,1500,64],[8,12,1500,64]]",
+    "float,float,float",
+    620,
+    340,
+)
+
+
+@pytest.mark.parametrize(("workload", "is_half"), [("inference", True), ("training", False), (None, False)])
+def test_inference_is_promised_16_bits_where_tf32_leaves_more(workload: str | None, is_half: bool) -> None:
+    """TF32 leaves attention as it is; training may keep its 32 bits, and is promised either."""
+    product = op(10, "aten::mm", PLAIN, "[[4096,2048],[2048,2048]]", FLOAT, 20, 600)
+    found = found_in(*product, *ATTENTION, workload=workload)["fp32-matmul"]
+    tf32, half = found.evidence["tf32"], found.evidence["bf16"]
+    assert tf32["high"] < half["low"]
+    assert found.speedup.low == (half if is_half else tf32)["low"]
+    assert found.speedup.high == half["high"]
+    assert found.left_ns_per_step is not None
+    assert found.left_ns_per_step.mid + found.saves_ns_per_step == pytest.approx(1_000_000, rel=0.01)
+
+
+def test_inference_is_promised_either_fix_where_tf32_may_bring_as_much() -> None:
+    """A chain of short kernels around the product takes as long with both."""
+    rest = op(30, "aten::add", ADD, "[[1024,1024],[1024,1024]]", FLOAT, 520, 440)
+    product = op(10, "aten::mm", PLAIN, "[[2048,2048],[2048,2048]]", FLOAT, 20, 500)
+    found = found_in(*product, *rest, workload="inference")["fp32-matmul"]
+    tf32, half = found.evidence["tf32"], found.evidence["bf16"]
+    assert tf32["high"] > half["low"]
+    assert found.speedup.mid == pytest.approx((tf32["mid"] * half["mid"]) ** 0.5, abs=0.001)
+
+
 def test_the_promise_is_for_tf32_where_that_is_the_default() -> None:
     """Plain fp32 was asked for there, as by precision=HIGHEST in JAX."""
     rows = op(10, "dot", PLAIN, "[[4096,2048],[2048,2048]]", FLOAT, 20, 900)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import polars as pl
 import pytest
@@ -21,63 +19,15 @@ from stepscope.analysis.findings.rules.useless import (
     recomputed_prefix,
     recomputed_weights,
     repeated_rows,
-    unused_rows,
     useless_backward,
 )
 from stepscope.analysis.serving.workload import INFERENCE, TRAINING
-from tests.analysis.compute.traces import compute_trace
-from tests.builders.cases import case_of
+from tests.analysis.findings.op_steps import GEMM, Op, case
 
-HEAD = "track  start  dur  name  kind  launches  shapes  dtypes  inputs  sequence"
-GEMM = "nvjet_sm90_tst_128x128_64x6_2x1_v_bz_TNT"
 SINGLE = "sm90_xmma_gemm_f32f32_tf32f32_f32_nt_n_tilesize256x128x32"
 FLASH = "fmha_cutlassF_bf16_aligned_64x128_rf_sm80"
 DROP = "void at::native::fused_dropout_kernel_vec"
 ENGINE = "autograd::engine::evaluate_function:"
-HALF = "c10::BFloat16,c10::BFloat16"
-
-
-@dataclass(frozen=True)
-class Op:
-    """An op with, perhaps, a kernel of so many µs."""
-
-    name: str
-    shapes: str = "[]"
-    kernel: str = ""
-    length: int = 0
-    track: str = "main"
-    sequence: str = "-"
-    inside: tuple[Op, ...] = ()
-    kind: str = "op"
-    dtypes: str = HALF
-
-    def rows(self, at: int, kernel_at: int) -> tuple[list[str], int, int]:
-        """Its rows, when it ends and when its kernels do; it takes 8 µs, and what is inside of it."""
-        begin, rows = at + 1, []
-        if self.kernel:
-            rows += [f"{self.track}  {begin}  4  cudaLaunchKernel  runtime  {self.kernel}  -  -  -  -"]
-            rows += [f"stream 7  {kernel_at}  {self.length}  {self.kernel}  kernel  -  -  -  -  -"]
-            begin, kernel_at = begin + 5, kernel_at + self.length
-        for each in self.inside:
-            more, begin, kernel_at = each.rows(begin, kernel_at)
-            rows += more
-        end = max(at + 8, begin + 1)
-        shapes = self.shapes.replace(" ", "")
-        mine = f"{self.track}  {at}  {end - at}  {self.name}  {self.kind}  -  {shapes}  {self.dtypes}  -  {self.sequence}"
-        return [mine, *rows], end + 1, kernel_at
-
-
-def case(*by_step: Sequence[Op], workload: str = TRAINING) -> Case:
-    """Steps of 1000 µs."""
-    lines = [HEAD]
-    for number, ops in enumerate(by_step):
-        at, kernel_at = 1000 * number + 5, 1000 * number + 60
-        lines.append(f"main  {1000 * number}  1000  ProfilerStep#{number}  annotation  -  -  -  -  -")
-        for op in ops:
-            rows, at, kernel_at = op.rows(at, max(kernel_at, at))
-            lines += rows
-        lines.append(f"main  {at}  {1000 * number + 990 - at}  cudaDeviceSynchronize  runtime  -  -  -  -  -")
-    return dataclasses.replace(case_of(compute_trace("\n".join(lines))), workload=workload)
 
 
 def gradient(shape: str) -> Op:
@@ -130,6 +80,34 @@ def test_what_the_engine_does_between_gradients_goes_with_them() -> None:
 @pytest.mark.parametrize("updated", ["[[[1000,512],[512,4096]]]", "[[],[]]", "damaged"])
 def test_gradients_that_are_used_or_whose_use_is_not_known(updated: str) -> None:
     assert useless_backward.find(case(*[training(updated)] * 3)) is None
+
+
+LEFT_OUT = "[[],[]]"  # what PyTorch writes of lists of more than 30 tensors
+
+
+def test_the_blocks_of_an_optimizer_say_which_gradients_are_its_own() -> None:
+    """The first gradient has 8 chunks of 65,536 elements, the last has 32."""
+    found = useless_backward.find(case(*[training(LEFT_OUT)] * 3, blocks=8))
+    assert found is not None
+    assert found.speedup.low > 1.3
+
+
+@pytest.mark.parametrize("blocks", [7, 9, 32, 40])
+def test_blocks_of_all_gradients_of_the_last_ones_or_of_others(blocks: int) -> None:
+    assert useless_backward.find(case(*[training(LEFT_OUT)] * 3, blocks=blocks)) is None
+
+
+def test_blocks_that_the_first_gradients_have_as_well_as_the_last() -> None:
+    """A generator's step goes through the discriminator first: its gradients are those that nothing uses."""
+    *before, optimizer = training(LEFT_OUT)
+    made = case(*[[*before, gradient("[4096,128]"), optimizer]] * 3, blocks=8)
+    assert useless_backward.find(made) is None
+
+
+def test_blocks_of_parts_that_other_processes_update() -> None:
+    collective = Op("nccl:all_gather", kernel="ncclDevKernel_AllGather_RING_LL", length=5)
+    made = case(*[[collective, *training(LEFT_OUT)]] * 3, blocks=8)
+    assert useless_backward.find(made) is None
 
 
 def adapters(updated: str) -> list[Op]:
@@ -266,97 +244,6 @@ def test_a_prefix_that_is_computed_again_for_every_token() -> None:
     assert recomputed_prefix.find(decoding((500, 500, 500, 500))) is None
     assert recomputed_prefix.find(decoding((500, 730, 120, 64))) is None
     assert recomputed_prefix.find(decoding((1, 2, 3, 4))) is None
-
-
-def scoring(read: str, *passes: Op) -> list[Op]:
-    """The head of a language model over 8 sequences of 512 tokens, of which only a part is looked at."""
-    logits = "[8,512,32000]"
-    return [
-        Op("aten::mm", "[[4096,1024],[1024,4096]]", GEMM, 300),
-        Op(
-            "aten::linear",
-            "[[8,512,4096],[4096,32000],[32000]]",
-            inside=(Op("aten::addmm", "[[32000],[4096,4096],[4096,32000],[],[]]", GEMM, 500),),
-        ),
-        *passes,
-        Op("aten::slice", f"[{logits},[],[],[],[]]"),
-        Op("aten::argmax", f"[{read},[],[]]", "void at::native::reduce_kernel<argmax>", 30),
-    ]
-
-
-def test_logits_of_all_positions_of_which_the_last_is_read() -> None:
-    found = unused_rows.find(case(*[scoring("[8,32000]")] * 3, workload=INFERENCE))
-    assert found is not None
-    assert found.evidence["positions"] == 512
-    assert 1.5 < found.speedup.mid < 2.5
-
-
-@pytest.mark.parametrize("read", ["[8,512,32000]", "[8,511,32000]", "[4096,32000]"])
-def test_logits_that_are_scored_are_needed(read: str) -> None:
-    assert unused_rows.find(case(*[scoring(read)] * 3, workload=INFERENCE)) is None
-
-
-def test_a_cast_of_all_logits_is_spared_with_them() -> None:
-    cast = Op(
-        "aten::copy_", "[[8,512,32000],[8,512,32000],[]]", "void at::native::direct_copy_kernel_cuda", 150
-    )
-    plain = unused_rows.find(case(*[scoring("[8,32000]")] * 3, workload=INFERENCE))
-    found = unused_rows.find(case(*[scoring("[8,32000]", cast)] * 3, workload=INFERENCE))
-    assert found is not None and plain is not None
-    assert found.share > plain.share
-    assert unused_rows.find(case(*[scoring("[8,512,32000]", cast)] * 3, workload=INFERENCE)) is None
-
-
-LOGITS = "[8,512,32000]"
-INDEX = "void at::native::index_elementwise_kernel"
-
-
-@pytest.mark.parametrize(
-    "taken",
-    [
-        Op("aten::index", f"[{LOGITS},[]]", INDEX, 5),
-        Op("aten::gather", f"[{LOGITS},[],[8,1,32000],[]]", "void at::native::gather", 5),
-    ],
-)
-def test_logits_of_which_an_index_takes_the_last(taken: Op) -> None:
-    ops = [taken if op.name == "aten::slice" else op for op in scoring("[8,32000]")]
-    found = unused_rows.find(case(*[ops] * 3, workload=INFERENCE))
-    assert found is not None
-    assert found.evidence["positions"] == 512
-    assert 1.5 < found.speedup.mid < 2.5
-
-
-def test_classes_gathered_at_all_positions_need_all_rows() -> None:
-    labels = Op("aten::gather", f"[{LOGITS},[],[8,512,1],[]]", "void at::native::gather", 5)
-    assert unused_rows.find(case(*[scoring("[8,32000]", labels)] * 3, workload=INFERENCE)) is None
-
-
-def test_the_rows_that_are_read_stay() -> None:
-    """A mask that takes two fifths of the positions spares no more than the rest."""
-
-    def gain(rows: int) -> float:
-        taken = Op("aten::index", f"[{LOGITS},[]]", INDEX, 5)
-        found = unused_rows.find(case(*[scoring(f"[{rows},32000]", taken)] * 3, workload=INFERENCE))
-        assert found is not None
-        return found.speedup.high
-
-    assert gain(1600) < 0.8 * gain(8)
-
-
-def test_halves_of_all_rows_are_all_read() -> None:
-    """A gate and what it lets through are one product, which views take apart by its columns."""
-    half = "[8,512,3072]"
-    gated = [
-        Op("aten::mm", "[[4096,1024],[1024,6144]]", GEMM, 600),
-        Op("aten::slice", "[[8,512,6144],[],[],[],[]]"),
-        Op("aten::silu", f"[{half}]", "void at::native::silu_kernel", 30),
-        Op("aten::mul", f"[{half},{half}]", "void at::native::elementwise_kernel", 30),
-    ]
-    assert unused_rows.find(case(*[gated] * 3, workload=INFERENCE)) is None
-
-
-def test_training_needs_all_positions() -> None:
-    assert unused_rows.find(case(*[scoring("[8,32000]")] * 3)) is None
 
 
 def messages(*between: Op, table: int = 1000, gathers: str = "aten::index_select") -> list[Op]:

@@ -1,17 +1,21 @@
 """Backward passes that go on after the last parameter of the optimizer has its gradient.
 
-The optimizer step after a pass says by the shapes of its tensors what it updates; PyTorch leaves out lists of more than 30, and of
-these nothing is said. A gradient is the optimizer's while fewer of its shape have come in the pass than the optimizer has. What
-runs after the last of these is useless where most of the matrices that follow have shapes that the optimizer does not have.
+The optimizer step after a pass says by the shapes of its tensors what it updates. A gradient is the optimizer's while fewer of its
+shape have come in the pass than the optimizer has. PyTorch leaves out lists of more than 30 tensors; then the optimizer's are the
+first of the pass if these make up exactly as many blocks as its kernels have. What runs after the last of these is useless where
+most of the matrices that follow have shapes that the optimizer does not have.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import polars as pl
 
+from stepscope.analysis.compute.updated_blocks import UPDATED_LISTS, blocks_once
+from stepscope.analysis.formulas.constants import LIST_CHUNK
 from stepscope.registers.policy.findings import MAJORITY
 from stepscope.trace.kept import kept_with_trace
 from stepscope.trace.lookup import is_named
@@ -21,7 +25,6 @@ from stepscope.trace.trace import Trace
 _GRADIENT = "torch::autograd::AccumulateGrad"
 NODE = r"^autograd::engine::evaluate_function: "
 OPTIMIZER = r"^Optimizer\.step#"
-UPDATED_LISTS = r"^aten::_(fused|foreach)_"
 _UPDATES = rf"{UPDATED_LISTS}|^aten::(addcdiv_|add_|lerp_|mul_|sub_)$"
 _ONCE = "aten::addcdiv_"  # the last op of Adam and its kin
 
@@ -36,7 +39,8 @@ def unused_nodes(trace: Trace) -> pl.Series:
     if gradients.is_empty() or updates.is_empty():
         return nothing
     others = ops_beside(trace, gradients["track"].unique())
-    ends = _ends(with_pass(gradients, others), updates)
+    blocks = blocks_once(trace, updates.filter(pl.col("shape").is_null())["optimizer"].unique())
+    ends = _ends(with_pass(gradients, others), updates, blocks)
     nodes = with_pass(find_named(trace, NODE), others)
     after = nodes.join(ends, on=["track", "pass"], maintain_order="left")
     found: pl.Series = after.filter(pl.col("start_ns") > pl.col("from_ns"))["id"].alias("event")
@@ -129,7 +133,7 @@ def _updated(shapes: str) -> list[str] | None:
     return [json.dumps(one, separators=(",", ":")) for one in found]
 
 
-def _ends(gradients: pl.DataFrame, updates: pl.DataFrame) -> pl.DataFrame:
+def _ends(gradients: pl.DataFrame, updates: pl.DataFrame, blocks: pl.DataFrame) -> pl.DataFrame:
     """track, pass, from_ns: the last gradient that is used, of passes that go on for nothing."""
     # Optimizer steps with no gradient between them share the passes before them.
     updates = updates.with_columns(
@@ -139,14 +143,50 @@ def _ends(gradients: pl.DataFrame, updates: pl.DataFrame) -> pl.DataFrame:
     turns = updates["turn"].unique().sort()
     place = turns.search_sorted(pl.int_range(len(gradients), eager=True), side="right")
     rows = gradients.with_columns(turn=turns.gather(place.set(place >= len(turns), None)))
-    rows = rows.filter(~pl.col("turn").is_in(left_out.implode()))
-    wanted = updates.group_by("turn", "shape").agg(pl.col("count").sum())
-    rows = rows.join(wanted, on=["turn", "shape"], how="left", maintain_order="left")
-    nth = pl.int_range(pl.len()).over("pass", "shape")
-    rows = rows.with_columns(used=(nth < pl.col("count")).fill_null(False))
+    is_left_out = pl.col("turn").is_in(left_out.implode())
+    rows = pl.concat(
+        [
+            _used_by_shape(rows.filter(~is_left_out), updates),
+            _used_by_blocks(rows.filter(is_left_out), updates, blocks),
+        ]
+    )
     last = pl.col("start_ns").filter("used").max().over("pass")
     after = rows.with_columns(from_ns=last).filter(pl.col("start_ns") > pl.col("from_ns"))
     ends = after.group_by("track", "pass").agg(
-        pl.col("from_ns").first(), unknown=pl.col("count").is_null().filter(_IS_MATRIX).mean()
+        pl.col("from_ns").first(), unknown=(~pl.col("has_shape")).filter(_IS_MATRIX).mean()
     )
     return ends.filter(pl.col("unknown") > MAJORITY).drop("unknown")
+
+
+def _used_by_shape(rows: pl.DataFrame, updates: pl.DataFrame) -> pl.DataFrame:
+    """With `has_shape`: whether the optimizer has such a parameter, and `used`: whether this is one of as many as it has."""
+    wanted = updates.group_by("turn", "shape").agg(pl.col("count").sum())
+    rows = rows.join(wanted, on=["turn", "shape"], how="left", maintain_order="left")
+    nth = pl.int_range(pl.len()).over("pass", "shape")
+    return rows.with_columns(
+        used=(nth < pl.col("count")).fill_null(False), has_shape=pl.col("count").is_not_null()
+    ).drop("count")
+
+
+def _used_by_blocks(rows: pl.DataFrame, updates: pl.DataFrame, blocks: pl.DataFrame) -> pl.DataFrame:
+    """The same of passes whose first gradients make up the blocks of the optimizer; without those where the last ones do so too."""
+    optimizers = updates.select("turn", "optimizer").unique()
+    known = optimizers.join(blocks, on="optimizer", how="left").group_by("turn")
+    wanted = known.agg(wanted=pl.col("blocks").sum(), has_all=pl.col("blocks").is_not_null().all())
+    sizes = {text: -(-size_of(text) // LIST_CHUNK) for text in rows["shape"].unique()}
+    mine = pl.col("shape").replace_strict(sizes, return_dtype=pl.Int64)
+    rows = rows.join(wanted.filter("has_all").drop("has_all"), on="turn", maintain_order="left")
+    so_far = mine.cum_sum().over("pass")
+    from_here = mine.cum_sum(reverse=True).over("pass")
+    rows = rows.with_columns(used=so_far <= pl.col("wanted"), at_end=so_far == pl.col("wanted"))
+    is_known = pl.col("at_end").any() & ~(from_here == pl.col("wanted")).any()
+    rows = rows.filter(is_known.over("pass"))
+    return rows.with_columns(has_shape=pl.col("used").any().over("pass", "shape")).drop("wanted", "at_end")
+
+
+def size_of(shape: str) -> int:
+    """How many elements a tensor of this shape has; 0 if it is damaged."""
+    try:
+        return math.prod(int(side) for side in json.loads(shape))
+    except (ValueError, TypeError):
+        return 0

@@ -7,22 +7,20 @@ hardly any of them is among those.
 
 from __future__ import annotations
 
-import math
-
 import msgspec
 import polars as pl
 
 from stepscope.analysis.compute.unused_gradients import (
-    UPDATED_LISTS,
     find_gradients,
     find_named,
     find_updates,
     ops_beside,
+    size_of,
     with_pass,
 )
+from stepscope.analysis.compute.updated_blocks import updated_blocks
 from stepscope.analysis.formulas.constants import LIST_CHUNK
 from stepscope.registers.policy.findings import MAJORITY
-from stepscope.registers.policy.useless_work import UPDATED_OTHERWISE_MOST
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
 
@@ -75,7 +73,7 @@ def _unused_shapes(trace: Trace) -> set[tuple[int, ...]]:
     if gradients.is_empty() or updates.is_empty() or sharded:
         return set()
     rows = with_pass(gradients, ops_beside(trace, gradients["track"].unique()))
-    sizes = {text: _size(text) for text in rows["shape"].unique()}
+    sizes = {text: size_of(text) for text in rows["shape"].unique()}
     counted = rows.group_by("pass", "shape").agg(count=pl.len()).group_by("shape").agg(pl.col("count").max())
     total = {text: count * sizes[text] for text, count in counted.iter_rows()}
     if updates["shape"].null_count():
@@ -91,29 +89,8 @@ def _unused_shapes(trace: Trace) -> set[tuple[int, ...]]:
 
 def _most_updated(trace: Trace, optimizers: pl.Series) -> int:
     """Elements that the kernels of an optimizer step cover at most; 0 where other kernels update as well."""
-    events = trace.events
-    around = ancestors(events, events["id"].is_in(optimizers.implode()))
-    blocks = [trace.kernels["grid"].arr.get(side).cast(pl.Int64) for side in range(3)]
-    kernels = (
-        trace.kernels.select("event", "op")
-        .with_columns(
-            optimizer=around.gather(trace.kernels["op"]),
-            name=events["name"].gather(trace.kernels["op"]).cast(pl.String),
-            ns=events["dur_ns"].gather(trace.kernels["event"]),
-            blocks=blocks[0] * blocks[1] * blocks[2],
-        )
-        .drop_nulls("optimizer")
-    )
-    lists = kernels.filter(pl.col("name").str.contains(UPDATED_LISTS))
-    if int(lists["ns"].sum()) < (1 - UPDATED_OTHERWISE_MOST) * int(kernels["ns"].sum()):
-        return 0
-    covered = lists.group_by("optimizer", "name").agg(pl.col("blocks").sum())["blocks"].max()
+    covered = updated_blocks(trace, optimizers)["blocks"].max()
     return LIST_CHUNK * covered if isinstance(covered, int) else 0
-
-
-def _size(shape: str) -> int:
-    found = _decoded(f"[{shape}]")
-    return math.prod(found[0]) if found else 0
 
 
 def _decoded(text: str) -> list[list[int]]:

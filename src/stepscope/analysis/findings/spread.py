@@ -15,6 +15,7 @@ from stepscope.registers.calibration.promises import (
     BEST_TOGETHER_OF_LAUNCHES,
     BEYOND_WORK,
     REMAINS,
+    REMAINS_OF_LISTS,
     REMAINS_OF_PYTHON,
     UNFORESEEN_ABOVE,
     UNFORESEEN_ABOVE_OF_COPIES,
@@ -111,6 +112,8 @@ OF_LAUNCHES = Spread(
     UNFORESEEN_ABOVE_OF_LAUNCHES, UNFORESEEN_BELOW_OF_LOOPS, BEST_TOGETHER_OF_LAUNCHES, OF_BOUNDS.worst
 )
 OF_PYTHON = Spread(UNFORESEEN_ABOVE_OF_PYTHON, UNFORESEEN_BELOW_OF_PYTHON, remains=REMAINS_OF_PYTHON)
+# Lists that are read item by item: the arrays that take their place are picked or stacked, which is not free.
+OF_LISTS = Spread(UNFORESEEN_ABOVE_OF_PYTHON, UNFORESEEN_BELOW_OF_PYTHON, remains=REMAINS_OF_LISTS)
 # Whether what Python prepares is then sent as fewer bytes, or only an index of what the device has already, no profile shows.
 OF_UPLOADS = Spread(
     UNFORESEEN_ABOVE_OF_PYTHON, UNFORESEEN_BELOW_OF_PYTHON, BEST_TOGETHER_OF_DATA, remains=REMAINS_OF_PYTHON

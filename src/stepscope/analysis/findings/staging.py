@@ -14,12 +14,18 @@ from stepscope.registers.calibration.launches import (
 )
 from stepscope.registers.policy.findings import (
     ARRAYS_OF_A_BATCH,
+    BYTES_BEFORE_FLOATS,
     LONG_PYTHON_NS,
     MAJORITY,
     UPLOADS_AFTER_PYTHON,
 )
 from stepscope.trace.scopes import ancestors
 
+_OF_BYTES = r'"(unsigned char|uint8|byte)"'
+_OF_BYTES_FIRST = rf"^\[\s*{_OF_BYTES}"
+# They copy what they are given as it is.
+_PICKS = r"^aten::(index|index_select|gather|take|stack|cat)$"
+_PINS = "aten::pin_memory"
 _IS_LONG = pl.col("recorded_ns") >= LONG_PYTHON_NS
 
 
@@ -99,7 +105,7 @@ def reads_bytes(case: Case) -> bool:
     """Whether a long op that the host computes takes tensors of bytes, such as decoded images."""
     events = case.trace.events
     ops = case.trace.ops.select("event", "dtypes").drop_nulls()
-    takes = ops["dtypes"].cast(pl.String).str.contains(r'"(unsigned char|uint8|byte)"')
+    takes = ops["dtypes"].cast(pl.String).str.contains(_OF_BYTES)
     long = events["dur_ns"].gather(ops["event"]) >= LONG_PYTHON_NS
     found = ops["event"].filter(takes & long)
     if found.is_empty():
@@ -108,6 +114,29 @@ def reads_bytes(case: Case) -> bool:
     calls = case.trace.links.filter(pl.col("why") == "launch")["from"]
     not_alone = pl.concat([outer.gather(calls), outer.filter(events["kind"] == "op")]).drop_nulls().unique()
     return not found.is_in(not_alone.implode()).all()
+
+
+def share_of_bytes(case: Case, making: pl.Expr) -> float:
+    """The share of this work of the host that ops spend on bytes which they leave as they are: picking and pinning them.
+
+    Of pinning what was made of the bytes, they take their part.
+    """
+    events, rows = case.trace.events, case.plan.host.filter(making)
+    is_op = events["kind"] == "op"
+    inside = ancestors(events, events["id"].is_in(rows["event"].implode())).is_not_null()
+    launching = events["id"].is_in(case.trace.kernels["op"].drop_nulls().implode())
+    outermost = is_op & inside & ~launching & ancestors(events, is_op).is_null()
+    mine = case.trace.ops.filter(outermost.gather(case.trace.ops["event"]))
+    ops = mine.select(
+        is_bytes=pl.col("dtypes").cast(pl.String).str.contains(_OF_BYTES_FIRST).fill_null(False),
+        ns=events["dur_ns"].gather(mine["event"]),
+        name=events["name"].gather(mine["event"]).cast(pl.String),
+    )
+    pins = pl.col("name") == _PINS
+    kept = pl.col("is_bytes") & (pins | pl.col("name").str.contains(_PICKS))
+    left = pl.when(kept).then(1.0).when(pins).then(BYTES_BEFORE_FLOATS).otherwise(0.0)
+    ns = float(ops.select((pl.col("ns") * left).sum()).item())
+    return min(1.0, ns / max(1, int(rows["recorded_ns"].sum())))
 
 
 def pinned_share(case: Case, rate: float) -> pl.Series:

@@ -215,6 +215,13 @@ REMAINS_OF_PYTHON = _end(
     "0.00 and 0.07; functions beside the one that takes most are counted by themselves",
     "steps of two jobs after a replay buffer in Python became NumPy arrays with one index, against the replay without that code",
 )
+REMAINS_OF_LISTS = _end(
+    "REMAINS_OF_LISTS",
+    0.07,
+    _REMAINS,
+    "-0.01, 0.01 and 0.06",
+    "steps of three jobs after lists of arrays that torch.tensor read item by item became arrays, stacked or picked with one index, against the replay without that code",
+)
 UNFORESEEN_ABOVE_OF_COPIES = _end(
     "UNFORESEEN_ABOVE_OF_COPIES",
     1.2,

@@ -86,3 +86,28 @@ def test_before_a_function_of_a_library_comes_who_calls_it(inner: str, places: l
     found = {each.code: each for each in apply_rules(case_of_text(steps(*rows, count=4)))}["host-python"]
     assert [(place.function, place.line) for place in found.where] == places
     assert short_name(inner) in found.detail
+
+
+CONVERTS = "<built-in method tensor of type object at 0xffff9934cc98>"
+
+
+def sampled(inner: str) -> Finding:
+    """Steps in which a function makes a batch and sends it; then the device computes."""
+    rows = [
+        "main  0  850  job.py(33): sample  python  -",
+        f"main  5  650  {inner}  python  -",
+        "main  660  180  aten::copy_  op  -",
+        "main  670  160  cudaMemcpyAsync  runtime  copy",
+        "stream 7  680  10  copy  copy  -",
+        *gemm(900, 80),
+    ]
+    return {each.code: each for each in apply_rules(case_of_text(steps(*rows, count=4)))}["host-python"]
+
+
+def test_what_lists_were_read_for_is_still_sent() -> None:
+    """Arrays take their place; another function may have made what the device could keep."""
+    lists, other = sampled(CONVERTS), sampled(CONVERTS.replace("tensor", "sorted"))
+    assert lists.speedup.high < 0.8 * other.speedup.high
+    assert lists.speedup.low < other.speedup.low
+    assert "np.stack" in lists.fix
+    assert "np.stack" not in other.fix

@@ -11,7 +11,7 @@ from stepscope.analysis.findings.profiler_doubt import withdraw, without_doubt
 from stepscope.analysis.findings.promise import of_part, saving
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host.eager_execution import by_framework
-from stepscope.analysis.findings.spread import OF_BYTES, OF_UPLOADS, Spread
+from stepscope.analysis.findings.spread import OF_BYTES, OF_LISTS, OF_UPLOADS, Spread
 from stepscope.analysis.findings.staging import (
     gaps_of,
     is_mostly_sent,
@@ -61,11 +61,18 @@ def find(case: Case) -> Finding | None:
     )
     if found is not None:
         found.where = _with_caller(case, owned)
-        found.fix = _FIX_OF_PICTURES if _makes_pictures(case, changed) else found.fix
+        found.fix = _choose_fix(case, changed) or found.fix
         if case.is_of_one_step(owned):
             _advise(case, found)
         found = without_doubt(case, found)
     return found
+
+
+def _choose_fix(case: Case, python: pl.Expr) -> str | None:
+    """Better advice than that for all Python, where it is known what it makes."""
+    if _reads_lists(case, python):
+        return _FIX_OF_LISTS
+    return _FIX_OF_PICTURES if _makes_pictures(case, python) else None
 
 
 def _with_caller(case: Case, owned: pl.DataFrame) -> list[Place]:
@@ -90,7 +97,11 @@ def _without_calls(case: Case, python: pl.Expr, owned: pl.DataFrame) -> Change:
 
     Where one function takes most of it, that goes surely; the rest, such as picking and joining samples, may stay.
     Where it turns bytes into numbers, these are sent as bytes: surely if its ops say so or it makes pictures, else at most.
+    Where it reads lists for tensors, these are made of arrays and sent as before: only the Python goes.
     """
+    if _reads_lists(case, python):
+        alone = case.plan.with_host(python & _of_dominant(case, python))
+        return _with_warm_caches(case, Change(alone, case.plan.with_host(python)))
     calls = calls_of(case.trace, _longest_functions(case, owned))
     inside = calls.inside.gather(case.plan.host["event"]).fill_null(False)
     ops = pl.lit(inside) & (pl.col("cause") == "dispatch")
@@ -109,9 +120,22 @@ def _without_calls(case: Case, python: pl.Expr, owned: pl.DataFrame) -> Change:
     # What is waited for inside the calls belongs to another finding, if there is one.
     others = (pl.col("cause") == "input") & pl.lit(case.has_found("input-bound"))
     largest = less.with_host((pl.lit(inside) | serves) & ~others).with_device(copied).without_waits(waits)
+    return _with_warm_caches(case, Change(smallest, largest))
+
+
+def _with_warm_caches(case: Case, change: Change) -> Change:
     return Change(
-        with_warm_caches(smallest, case.plan, WARM_DISPATCH_WORST), with_warm_caches(largest, case.plan)
+        with_warm_caches(change.smallest, case.plan, WARM_DISPATCH_WORST),
+        with_warm_caches(change.largest, case.plan),
     )
+
+
+def _reads_lists(case: Case, python: pl.Expr) -> bool:
+    """Whether most of the Python is PyTorch's own, in turning lists into tensors item by item."""
+    rows = case.plan.host.filter(python)
+    names = case.trace.events["name"].gather(rows["event"]).cast(pl.String)
+    converting = rows["ns"].filter(names.str.contains(_CONVERTS).fill_null(False))
+    return int(converting.sum()) > MAJORITY * int(rows["ns"].sum())
 
 
 def _makes_pictures(case: Case, python: pl.Expr) -> bool:
@@ -121,6 +145,8 @@ def _makes_pictures(case: Case, python: pl.Expr) -> bool:
 
 def _choose_spread(case: Case, change: Change, python: pl.Expr) -> Spread | None:
     """Another than that of all Python, where sending what it made decides or is known."""
+    if _reads_lists(case, python):
+        return OF_LISTS
     if _sends_rest(case, change):
         return OF_UPLOADS
     return OF_BYTES if _makes_pictures(case, python) else None
@@ -268,7 +294,7 @@ RULE: Rule[Case] = Rule(
     turn=110,
     title_without_device="One function takes most of the step",
     owns="`python`; without a device, the Python of the function of yours that takes at least 30 % of the step, or the function or op that takes at least half of it",
-    change="your code between launches takes no time; if one function takes most of it, only that function at worst. At best, the ops, copies and waits of the functions that take most of it disappear too; at worst, calls of JAX programs in them stay. Where ops read bytes, or most of it makes pictures that are transferred as float32, a quarter of the bytes is transferred. If the unprofiled step is unknown, the finding is advice below a speed-up of 1.3 on the fastest host, because the profiler may have slowed it down. Without a device there is no replay: half to all of your function's Python disappears, and at least 85 % of what `torch.tensor` takes to read lists item by item; of other functions and ops there is only an upper bound",
+    change="your code between launches takes no time; if one function takes most of it, only that function at worst. At best, the ops, copies and waits of the functions that take most of it disappear too; at worst, calls of JAX programs in them stay. Where most of it is `torch.tensor` reading lists item by item, only the Python goes: tensors are made of arrays and transferred as before, and at worst 7 % of the time remains to pick or stack the arrays. Where ops read bytes, or most of it makes pictures that are transferred as float32, a quarter of the bytes is transferred. If the unprofiled step is unknown, the finding is advice below a speed-up of 1.3 on the fastest host, because the profiler may have slowed it down. Without a device there is no replay: half to all of your function's Python disappears, and at least 85 % of what `torch.tensor` takes to read lists item by item; of other functions and ops there is only an upper bound",
     fix={
         ANY: "Move this code out of the step, vectorise it, or run it in the background.",
     },

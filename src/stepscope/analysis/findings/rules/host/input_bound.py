@@ -13,7 +13,14 @@ from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import of_part
 from stepscope.analysis.findings.restarts import find_restarts, tell_of_starts
 from stepscope.analysis.findings.rule import ANY, Rule
-from stepscope.analysis.findings.staging import gaps_of, reads_bytes, send_beside, send_less, uploads
+from stepscope.analysis.findings.staging import (
+    gaps_of,
+    reads_bytes,
+    send_beside,
+    send_less,
+    share_of_bytes,
+    uploads,
+)
 from stepscope.analysis.input_facts import InputFacts, input_facts
 from stepscope.analysis.ops.sent import samples_sent
 from stepscope.analysis.replay.plan import Plan
@@ -120,13 +127,16 @@ def _has_loader(facts: InputFacts) -> bool:
 
 def _at_once(case: Case) -> Change:
     """Making them takes no time, with what joins the samples. They are sent as the bytes that they were made from if the ops say
-    so; else at most, and then from pinned memory."""
+    so, and at worst ops pick and pin these in the step, as before; else at most, and then from pinned memory."""
     gaps = gaps_of(case, _IS_INPUT)
     joins = pl.col("item").is_in(gaps.implode()) & (pl.col("cause") == "python")
     without = case.plan.with_host(_IS_INPUT | joins)
     known = reads_bytes(case)
     largest = send_less(case, without, _IS_INPUT | joins, BYTES_BEFORE_FLOATS, pinned=not known)
-    smallest = largest if known else without
+    smallest = without
+    if known:
+        bytes_alone = case.plan.with_host(joins).with_host(_IS_INPUT, share_of_bytes(case, _IS_INPUT))
+        smallest = send_less(case, bytes_alone, _IS_INPUT | joins, BYTES_BEFORE_FLOATS)
     return Change(
         with_warm_caches(smallest, case.plan, WARM_DISPATCH_WORST), with_warm_caches(largest, case.plan)
     )
@@ -187,7 +197,7 @@ RULE: Rule[Case] = Rule(
     turn=70,
     page="input",
     owns="`input`; in steps that restart loader workers, the time beyond the usual",
-    change="a loader without workers gets six, one with workers as many as there are cores; the loop waits only for what they cannot produce in time. At best, it waits for no batch, and batches are transferred while the device computes. Where a sample takes less than 25 µs, it is in memory: whole batches are picked with one index and the loop waits for none; at best, the data is on the device and nothing is transferred. A function of the job that makes batches takes no time, nor does collating the samples; where ops read bytes, a quarter of the bytes is transferred; otherwise only at best, from pinned memory. Where workers restart in each epoch, steps take as long as those in between; at worst, the wait for the first batch of an epoch remains",
+    change="a loader without workers gets six, one with workers as many as there are cores; the loop waits only for what they cannot produce in time. At best, it waits for no batch, and batches are transferred while the device computes. Where a sample takes less than 25 µs, it is in memory: whole batches are picked with one index and the loop waits for none; at best, the data is on the device and nothing is transferred. A function of the job that makes batches takes no time, nor does collating the samples; where ops read bytes, a quarter of the bytes is transferred, and at worst ops that pick the bytes stay, with a quarter of pinning what was made of them; otherwise only at best, from pinned memory. Where workers restart in each epoch, steps take as long as those in between; at worst, the wait for the first batch of an epoch remains",
     fix={
         "pytorch": "Load in worker processes: DataLoader(num_workers=8, pin_memory=True, persistent_workers=True, prefetch_factor=4). If workers are on already, move the slow stage to the GPU, or store data that is already decoded.",
         "tensorflow": "End the pipeline with .prefetch(tf.data.AUTOTUNE), use .map(…, num_parallel_calls=tf.data.AUTOTUNE), and .cache() what fits into memory.",

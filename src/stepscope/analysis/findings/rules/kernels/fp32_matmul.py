@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import polars as pl
 
 from stepscope.analysis.findings.case import Case
@@ -9,6 +11,7 @@ from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.promise import left_by_replay, of_kernels, shorten_kernels
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.solvers import solver_kernels
+from stepscope.analysis.serving.workload import INFERENCE
 from stepscope.registers.calibration.kernels import (
     HALF_TENSOR_CAPABILITY,
 )
@@ -75,7 +78,7 @@ def _with_tf32(case: Case, found: Finding, products: pl.DataFrame) -> Finding:
     tf32, half = gain.speedup, found.speedup
     found.evidence = {**found.evidence, "tf32": _figures(tf32), "bf16": _figures(half)}
     found.detail += f" TF32: {speedup(tf32.low, tf32.high)}; bfloat16: {speedup(half.low, half.high)}."
-    either = _first if case.trace.info.framework in _TF32_BY_DEFAULT else _either
+    either = _choose_fix(case, tf32, half)
     found.speedup = either(tf32, half)
     if gain.left_ns and found.left_ns_per_step:
         left = either(gain.left_ns, found.left_ns_per_step)
@@ -84,9 +87,24 @@ def _with_tf32(case: Case, found: Finding, products: pl.DataFrame) -> Finding:
     return found
 
 
+def _choose_fix(case: Case, tf32: Interval, half: Interval) -> Callable[[Interval, Interval], Interval]:
+    """Which of two intervals, for TF32 and for 16 bits, is promised.
+
+    Inference has neither gradients nor sums of small updates, which training keeps in 32 bits: weights are loaded in 16 bits, as the
+    advice says first, if TF32 brings less for sure because attention and the bytes of all tensors stay.
+    """
+    if case.trace.info.framework in _TF32_BY_DEFAULT:
+        return _first
+    return _second if case.workload == INFERENCE and tf32.high < half.low else _either
+
+
 def _first(one: Interval, _: Interval) -> Interval:
     """The fix that gives up what was asked for; another type is one more change."""
     return one
+
+
+def _second(_: Interval, other: Interval) -> Interval:
+    return other
 
 
 def _either(one: Interval, other: Interval) -> Interval:
@@ -226,7 +244,7 @@ RULE: Rule[Case] = Rule(
     turn=190,
     page="kernels",
     owns="all kernels of products and convolutions that are mostly in plain fp32, on a device with tensor cores, except inside decompositions and solvers",
-    change="products at 62 to 78 % of the 16-bit peak, convolutions at 30 to 55 %, attention at 30 to 55 %, other kernels 0.85 to 1.25 times as long; or all products in TF32, at 62 to 82 % of its peak (weight gradients on Hopper at 39 to 53 %, convolutions at 50 to 82 %); none faster than its bytes at 70 to 88 % of memory bandwidth. The promise covers both fixes; in JAX and TensorFlow, where products are in TF32 unless more precision is asked for, TF32 alone",
+    change="products at 62 to 78 % of the 16-bit peak, convolutions at 30 to 55 %, attention at 30 to 55 %, other kernels 0.85 to 1.25 times as long; or all products in TF32, at 62 to 82 % of its peak (weight gradients on Hopper at 39 to 53 %, convolutions at 50 to 82 %); none faster than its bytes at 70 to 88 % of memory bandwidth. The promise covers both fixes; in inference, 16 bits alone if TF32 at best brings less than they do at worst; in JAX and TensorFlow, where products are in TF32 unless more precision is asked for, TF32 alone",
     fix={
         "pytorch": "Let tensor cores do it: torch.set_float32_matmul_precision('high') for TF32, or torch.autocast('cuda', dtype=torch.bfloat16).",
         "tensorflow": "tf.config.experimental.enable_tensor_float_32_execution(True); more is gained with tf.keras.mixed_precision.set_global_policy('mixed_bfloat16').",

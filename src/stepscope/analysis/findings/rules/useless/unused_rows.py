@@ -22,7 +22,8 @@ from stepscope.trace.frames import take_largest
 
 _PRODUCTS = ("aten::mm", "aten::addmm")
 _AROUND = (*_PRODUCTS, "aten::linear", "aten::matmul")
-_VIEWS = ("aten::select", "aten::slice")
+_SELECT = "aten::select"
+_VIEWS = (_SELECT, "aten::slice")
 # Kernels that read what their indices name: logits[samples, last], or gather with an index that has all classes.
 _INDEX, _GATHER = "aten::index", "aten::gather"
 # They compute each element by itself: whoever reads a part of what they make needs the same part of what they read.
@@ -88,7 +89,8 @@ def _in_ops(case: Case) -> Finding | None:
     products = ops.filter(pl.col("name").is_in(_PRODUCTS))
     readers = ops.filter(pl.col("device_total_ns") > 0, ~pl.col("name").is_in(_AROUND))
     passes = readers.filter(pl.col("name").is_in(_PASSES))
-    taken, read = _taken(ops), _read(readers.filter(~pl.col("name").is_in(_PASSES)))
+    taken = _taken(ops)
+    read = _read(readers.filter(~pl.col("name").is_in(_PASSES))) | _cut_from(ops)
     sizes = {text: _made(text) for text in products["shapes"].unique()}
     shares = {made: _share_read(made, read, passes) for made in set(sizes.values()) & set(taken)}
     unused = {text: made for text, made in sizes.items() if 0 < shares.get(made, 0.0) <= MAJORITY}
@@ -149,6 +151,18 @@ def _read(ops: pl.DataFrame) -> set[tuple[int, int]]:
     }
 
 
+def _cut_from(ops: pl.DataFrame) -> set[tuple[int, int]]:
+    """Elements and columns of one position of which a view takes some classes, as in logits[:, -1, 42:44]."""
+    views = ops.filter(pl.col("name").is_in(_VIEWS)).sort("event")
+    pairs = views.select("shapes", before=pl.col("shapes").shift(1), is_of=pl.col("name").shift(1) == _SELECT)
+    found = set()
+    for text, before in pairs.filter("is_of").select("shapes", "before").unique().iter_rows():
+        shape, whole = next(iter(_shapes(text)), []), next(iter(_shapes(before)), [])
+        if len(whole) == _POSITIONS and shape == [whole[0], whole[-1]]:
+            found.add((math.prod(shape), shape[-1]))
+    return found
+
+
 def _shapes_read(name: str, shapes: list[list[int]]) -> list[list[int]]:
     """Those that the op reads as a whole: what an index takes shows in what reads it next, or in the shape of the index."""
     if name == _INDEX and shapes and len(shapes[0]) == _POSITIONS:
@@ -178,7 +192,7 @@ RULE: Rule[Case] = Rule(
     title="A product computes rows that nothing reads",
     turn=183,
     page="ops",
-    owns="products in inference if, after casts and other passes over the whole result, kernels read only some positions of it, through a view, an index or a gather; these passes count as well. In compiled programs: products if their code, or that of the program that uses the result, reads an eighth of the rows or less, and the passes over all rows",
+    owns="products in inference if, after casts and other passes over the whole result, kernels read only some positions of it, or some columns of these, through views, an index or a gather; these passes count as well. In compiled programs: products if their code, or that of the program that uses the result, reads an eighth of the rows or less, and the passes over all rows",
     change="their time shrinks to the share of the rows that are read, at most to a tenth; passes over all rows shrink to the share that is read",
     fix={
         "pytorch": "Choose the positions before the product: head(hidden[:, -1]) instead of head(hidden)[:, -1]; where lengths differ, head(hidden[samples, last]).",
