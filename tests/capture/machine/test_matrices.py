@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+import stepscope
+from stepscope.analysis.matrices import sampled_matrices
 from stepscope.capture.machine import matrices
 from stepscope.capture.machine.matrices import SWITCH
 from tests.capture.running import needs, sidecars, told
@@ -31,6 +33,11 @@ def test_of_pytorch(tmp_path: Path) -> None:
     }
     assert (weight["shape"], weight["nonzero"]) == ([2 * SIDE, SIDE], pytest.approx(1, abs=0.01))
     assert found["again"] == note["matrices"]
+    [trace] = stepscope.load(str(tmp_path)).traces
+    read = sampled_matrices(trace)
+    assert [(each.shape, each.nonzero) for each in read] == [
+        (tuple(each["shape"]), each["nonzero"]) for each in note["matrices"]
+    ]
     assert found["seconds"] < 2
     assert found["others"] == []
     assert found["touched"] == []
