@@ -83,9 +83,7 @@ class Profiler:
         self._retention = Retention(limits(keep, is_endless=self._schedule.repeat == 0), self._troubles)
         self._exits = Exits(self.stop)
         self._pid = os.getpid()
-        self._is_inert = False
-        self._is_busy = False
-        self._is_running = False
+        self._is_inert = self._is_busy = self._is_running = False
         self._number = 0
         self._next = NEVER
         self._phase: Phase = "off"
@@ -225,6 +223,7 @@ class Profiler:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._exits.is_ending = error is not None
         self.stop()
 
     def __call__(self, function: Function) -> Function:
@@ -434,7 +433,7 @@ class Profiler:
         noted = {"input": self._waits.close(), "regions": self._regions.taken()}
         noted |= {"unprofiled": self._runs.rows(), "light": unrecorded(self._light.reason)}
         self._times.close_window(self._number)
-        self._pending = window.finish(lambda: self._times.rows(self._number), noted)
+        self._pending = window.finish(lambda: self._times.rows(self._number), noted, self._exits.is_ending)
         gone = self._retention.add(self._pending)
         self._published = [each for each in (*self._published, *self._pending) if each not in gone]
         self._ring.leave_window(self._pending)

@@ -17,6 +17,7 @@ from stepscope.capture.files.published import Published
 from stepscope.capture.files.run_folder import RunName, run_of
 from stepscope.capture.files.writer import SIDECAR, Recorded, Staging, named
 from stepscope.capture.light import LightWindow
+from stepscope.capture.machine import matrices
 from stepscope.capture.machine.telemetry import Telemetry
 from stepscope.capture.process import active, clock
 from stepscope.capture.process.guarded import taken_faults
@@ -188,8 +189,13 @@ class Window:
             self._ring.tell(has_regions=True)
         self._has_regions = True
 
-    def finish(self, steps: Callable[[], dict[str, Any]], extra: dict[str, Any]) -> list[Published]:
-        """Stop, and write everything. A step that has not ended is not recorded."""
+    def finish(
+        self, steps: Callable[[], dict[str, Any]], extra: dict[str, Any], is_job_ending: bool = False
+    ) -> list[Published]:
+        """Stop, and write everything. A step that has not ended is not recorded.
+
+        `is_job_ending`: the devices are not asked for anything any more.
+        """
         active.is_timing, active.ring = False, None
         ended = clock.both()
         if not self._started:
@@ -201,6 +207,8 @@ class Window:
         for thread, error in taken_faults():
             self._troubles.note(explain(f"The thread {thread}", error))
         note = self._note(ended, telemetry) | extra | {"steps": steps()}
+        if not is_job_ending and self._settings.options.sync:
+            note["matrices"] = matrices.look([backend.name for backend in self._backends])
         try:
             return self._saved(note)
         except Exception as error:
@@ -302,6 +310,7 @@ class Window:
             "telemetry": telemetry,
             "phases": active.taken_phases(),
             "ops": active.taken_ops(),
+            "matrices": [],
         }
 
     def _about(self, who: Identity, run: RunName) -> dict[str, Any]:

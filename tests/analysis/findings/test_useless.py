@@ -11,7 +11,6 @@ from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.dispatched import without_calls
 from stepscope.analysis.findings.rules.kernels import masked_attention
 from stepscope.analysis.findings.rules.useless import (
-    dense_zeros,
     dropout_in_inference,
     grad_in_inference,
     one_hot_product,
@@ -139,26 +138,6 @@ def test_frozen_weights_that_get_gradients_between_those_of_adapters() -> None:
 
 def product(shapes: str, length: int = 400, kernel: str = SINGLE) -> Op:
     return Op("aten::mm", shapes, kernel, length, dtypes="float,float")
-
-
-def test_a_product_with_a_huge_square_matrix() -> None:
-    found = dense_zeros.find(case(*[[product("[[16384,16384],[16384,128]]")]] * 3))
-    assert found is not None
-    assert found.evidence["side"] == 16384
-    assert found.speedup.mid > 1.3
-
-
-@pytest.mark.parametrize(
-    "shapes",
-    [
-        ["[[16384,128],[128,16384]]", "[[16384,16384],[16384,128]]"],  # a product makes it: similarities
-        ["[[256,4096],[4096,4096]]"],  # a layer
-        ["[[4096,4096],[4096,4096]]"],
-        ["damaged"],
-    ],
-)
-def test_square_matrices_that_are_full(shapes: list[str]) -> None:
-    assert dense_zeros.find(case(*[[product(each) for each in shapes]] * 3)) is None
 
 
 def lookup(classes: int, used: str = "aten::mm") -> list[Op]:

@@ -68,17 +68,20 @@ def of_kernels(
     least: float = WORTH_A_FINDING,
     owned: pl.Series | None = None,
     evidence: dict[str, Any] | None = None,
+    title: str = "",
+    spread: Spread | None = None,
 ) -> Finding | None:
     """A finding about kernels; `chosen` has event, and least and most: what the change leaves of its length.
 
-    It owns the time of those kernels, or of some of them.
+    It owns the time of those kernels, or of some of them. `spread`: where it is another than that of the code.
     """
     mine = chosen["event"] if owned is None else owned
     slices = case.free(pl.col("part") == "compute", pl.col("named_by").is_in(mine.implode()))
     ns = case.per_step(slices)
     if ns < least * case.step_ns:
         return None
-    return timed(case, rule, slices, shorten_kernels(case, chosen), f"{case.of_step(ns)} {why}", evidence)
+    change, detail = shorten_kernels(case, chosen), f"{case.of_step(ns)} {why}"
+    return timed(case, rule, slices, change, detail, evidence, title, spread=spread)
 
 
 def shorten_kernels(case: Case, chosen: pl.DataFrame) -> Change:

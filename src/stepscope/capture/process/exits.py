@@ -12,16 +12,21 @@ from typing import Any
 
 
 class Exits:
-    """Calls `finish` when the job ends on its own. Handlers that were there before are kept and called."""
+    """Calls `finish` when the job ends on its own. Handlers that were there before are kept and called.
+
+    `is_ending`: the job ends, or has failed; nothing new is to be started.
+    """
 
     def __init__(self, finish: Callable[[], None]) -> None:
         self._finish = finish
+        self.is_ending = False
         self._before: Any = None
         self._is_installed = False
 
     def watch(self) -> None:
         """From now on."""
-        atexit.register(self._finish)
+        self.is_ending = False
+        atexit.register(self._end)
         if threading.current_thread() is not threading.main_thread():
             return
         try:
@@ -35,7 +40,7 @@ class Exits:
 
     def unwatch(self) -> None:
         """No more. A handler that someone put over ours stays, and so does ours below it."""
-        atexit.unregister(self._finish)
+        atexit.unregister(self._end)
         if not self._is_installed or threading.current_thread() is not threading.main_thread():
             return
         try:
@@ -45,9 +50,13 @@ class Exits:
             pass
         self._is_installed = False
 
+    def _end(self) -> None:
+        self.is_ending = True
+        self._finish()
+
     def _on_sigterm(self, number: int, frame: FrameType | None) -> None:
         try:
-            self._finish()
+            self._end()
         finally:
             if callable(self._before):
                 self._before(number, frame)

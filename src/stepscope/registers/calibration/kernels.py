@@ -414,3 +414,54 @@ FFT_FAST_FACTOR = measured(
     device="cuFFT",
     how="specified in its documentation: the best lengths are products of powers of 2, 3, 5 and 7",
 )
+
+# Of the memory's bandwidth, counting a row of the other matrix for each entry that is not zero.
+_SPARSE_UNIT = "share of the memory's bandwidth"
+_SPARSE_HOW = (
+    "gains of jobs of blind trials with a dense adjacency matrix, less what their other kernels take"
+)
+SPARSE_READ_SLOWLY = measured(
+    "SPARSE_READ_SLOWLY",
+    0.55,
+    unit=_SPARSE_UNIT,
+    device="H200, PyTorch 2.11 and JAX 0.11",
+    how=_SPARSE_HOW + ", and kernels of a job that multiplies by CSR matrices",
+    when="2026-11-18",
+    seen="cuSPARSE's CSR products 0.6 with a matrix of 77 MB, segment_sum 0.70, 0.80 and 0.81 with 31 to 34 MB",
+)
+SPARSE_READ_FAST = measured(
+    "SPARSE_READ_FAST",
+    1.9,
+    unit=_SPARSE_UNIT,
+    device="H200, PyTorch 2.11",
+    how=_SPARSE_HOW,
+    when="2026-11-18",
+    seen="1.7 by CSR products with a matrix of 31 MB, which stays in the cache",
+)
+SPARSE_SUMMED_FAST = measured(
+    "SPARSE_SUMMED_FAST",
+    1.1,
+    unit=_SPARSE_UNIT,
+    device="H200, JAX 0.11",
+    how=_SPARSE_HOW,
+    when="2026-11-18",
+    seen="0.70, 0.80 and 0.81 by segment_sum over sorted indices, with matrices of 31 to 34 MB",
+)
+SPARSE_TRAINED_FAST = measured(
+    "SPARSE_TRAINED_FAST",
+    0.7,
+    unit=_SPARSE_UNIT,
+    device="H200, PyTorch 2.11",
+    how="kernels of a job of a blind trial that multiplies by a symmetric CSR matrix in both passes",
+    when="2026-11-18",
+    seen="0.6 with a matrix of 77 MB",
+)
+SPARSE_TRAINED_SLOWLY = measured(
+    "SPARSE_TRAINED_SLOWLY",
+    0.06,
+    unit=_SPARSE_UNIT,
+    device="H200, PyTorch 2.11",
+    how=_SPARSE_HOW,
+    when="2026-11-18",
+    seen="0.067 by index_add_ in the forward and backward pass, about 0.09 by torch.sparse.mm with coordinates",
+)

@@ -28,6 +28,12 @@ NEIGHBOURS_MOST = policy(
     unit="entries of a row that are not zero",
     why="about the edges of a node in social and retail graphs; jobs of blind trials needed what 8, 66 and 143 take, the last with 13 edges a node that were gathered and added one by one",
 )
+MOSTLY_ZEROS = policy(
+    "MOSTLY_ZEROS",
+    0.1,
+    unit="share of entries that are not zero",
+    why="with more, no sparse product on a GPU is faster than a dense one; most stop at one in a hundred",
+)
 UNSURE_ZEROS = policy(
     "UNSURE_ZEROS",
     0.7,

@@ -1,0 +1,112 @@
+"""Entries that are not zero, counted in huge matrices of real frameworks on the CPU, and where nothing is to be looked at."""
+
+from __future__ import annotations
+
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import stepscope
+from stepscope.analysis.matrices import sampled_matrices
+from stepscope.capture.machine import matrices
+from stepscope.capture.machine.matrices import SWITCH
+from tests.capture.running import needs, sidecars, told
+
+SIDE = 4096
+DIAGONAL = 1 / SIDE
+
+
+@needs("torch")
+def test_of_pytorch(tmp_path: Path) -> None:
+    found = told("matrices_job", "torch", tmp_path, **{SWITCH: "cpu"})
+    [note] = sidecars(tmp_path)
+    diagonal, weight = note["matrices"]
+    assert diagonal == {
+        "framework": "torch",
+        "shape": [SIDE, SIDE],
+        "dtype": "float32",
+        "rows": 241,
+        "nonzero": pytest.approx(DIAGONAL),
+    }
+    assert (weight["shape"], weight["nonzero"]) == ([2 * SIDE, SIDE], pytest.approx(1, abs=0.01))
+    assert found["again"] == note["matrices"]
+    [trace] = stepscope.load(str(tmp_path)).traces
+    read = sampled_matrices(trace)
+    assert [(each.shape, each.nonzero) for each in read] == [
+        (tuple(each["shape"]), each["nonzero"]) for each in note["matrices"]
+    ]
+    assert found["seconds"] < 2
+    assert found["others"] == []
+    assert found["touched"] == []
+
+
+@needs("jax")
+def test_of_jax(tmp_path: Path) -> None:
+    found = told("matrices_job", "jax", tmp_path, **{SWITCH: "cpu"})
+    [note] = sidecars(tmp_path)
+    diagonal, full = note["matrices"]
+    assert (diagonal["framework"], diagonal["dtype"], diagonal["shape"]) == ("jax", "bfloat16", [SIDE, SIDE])
+    assert diagonal["nonzero"] == pytest.approx(DIAGONAL)
+    assert (full["shape"], full["nonzero"]) == ([2 * SIDE, SIDE], 1)
+    assert found["again"] == note["matrices"]
+    assert found["seconds"] < 0.5  # compiled already
+    assert found["others"] == []
+
+
+@pytest.mark.parametrize("framework", [pytest.param(name, marks=needs(name)) for name in ("torch", "jax")])
+@pytest.mark.parametrize(("wanted", "arguments"), [("0", []), ("1", []), ("cpu", ["fails"])])
+def test_turned_off_without_a_gpu_or_in_a_job_that_fails(
+    framework: str, wanted: str, arguments: list[str], tmp_path: Path
+) -> None:
+    told("matrices_job", framework, tmp_path, *arguments, **{SWITCH: wanted})
+    assert [note["matrices"] for note in sidecars(tmp_path)] == [[]]
+
+
+class Array:
+    """As much of an array of JAX as is asked."""
+
+    def __init__(self, *shape: int, dtype: str = "float32", devices: int = 1, platform: str = "gpu") -> None:
+        self.shape, self.dtype, self.ndim = shape, dtype, len(shape)
+        self.is_fully_addressable = True
+        self._count = devices
+        self._platform = platform
+
+    def is_deleted(self) -> bool:
+        return False
+
+    def devices(self) -> list[Any]:
+        return [types.SimpleNamespace(platform=self._platform) for _ in range(self._count)]
+
+
+def chosen(*arrays: Array) -> list[tuple[int, ...]]:
+    """The shapes that are looked at, in order."""
+    huge = [each for each in arrays if matrices._is_huge_array(each, ("gpu",))]
+    return [each.shape for each in matrices._chosen(huge, id)]
+
+
+def test_matrices_that_are_not_looked_at() -> None:
+    assert chosen(Array(8192, 8192)) == [(8192, 8192)]
+    assert chosen(Array(8192, 8192, devices=2)) == []
+    assert chosen(Array(8192, 8192, platform="cpu")) == []
+    assert chosen(Array(8192, 8192, dtype="int32")) == []
+    assert chosen(Array(2048, 4096, dtype="bfloat16")) == []  # 16 MiB
+    assert chosen(Array(1_000_000, 512)) == []
+    assert chosen(Array(4, 8192, 8192)) == []
+
+
+def test_a_few_of_each_shape_and_few_shapes() -> None:
+    arrays = [Array(8192, 4096 + n) for n in range(9)] + [Array(4096, 4096) for _ in range(9)]
+    found = chosen(*arrays)
+    assert found[:4] == [(4096, 4096)] * 4  # square ones first
+    assert len(set(found)) == 4
+
+
+def test_what_fails_or_is_not_imported_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = types.ModuleType("torch")
+    monkeypatch.setitem(sys.modules, "torch", broken)
+    monkeypatch.delitem(sys.modules, "jax", raising=False)
+    assert matrices.look(["torch", "jax"]) == []
+    assert "jax" not in sys.modules
