@@ -146,7 +146,7 @@ def test_a_host_that_is_held_up_is_as_fast_as_in_the_faster_run(
     assert load(tmp_path).traces[0].info.capture["unprofiled_step"]["host_ns"] == own
 
 
-WARMING_UP = [1600] * 10 + [1000] * 10
+WARMING_UP: list[float] = [1600] * 10 + [1000] * 10
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ WARMING_UP = [1600] * 10 + [1000] * 10
     ],
 )
 def test_a_job_that_warmed_up_before_the_window_is_as_fast_as_after_it(
-    tmp_path: Path, host: list[int], after: dict[str, Any], wanted: tuple[int, str]
+    tmp_path: Path, host: list[float], after: dict[str, Any], wanted: tuple[int, str]
 ) -> None:
     put(tmp_path, f"h_1.{TIME}.pt.trace.json")
     note(tmp_path, f"h_1.{TIME}", unprofiled={"before": run(20, 1300, host=host), "after": after})
