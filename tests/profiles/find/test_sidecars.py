@@ -146,7 +146,7 @@ def test_a_host_that_is_held_up_is_as_fast_as_in_the_faster_run(
     assert load(tmp_path).traces[0].info.capture["unprofiled_step"]["host_ns"] == own
 
 
-WARMING_UP: list[float] = [1600] * 10 + [1000] * 10
+WARMING_UP: list[float] = [*[1600] * 10, *[1000] * 10]
 
 
 @pytest.mark.parametrize(

@@ -275,6 +275,15 @@ SPARSE_PROGRAM_UPDATE_WORST = measured(
     when="2026-11-16",
     seen="0.02: 0.14 of 7.4 ms for 65,536 of 20 million rows",
 )
+TABLE_PASS_SLOWER = measured(
+    "TABLE_PASS_SLOWER",
+    1.16,
+    unit="× the time that the bytes need at the memory's peak",
+    device="H200",
+    how="kernels of compiled programs that zero and update whole embedding tables, in four jobs of blind trials: with SGD, four times the table, and with Adagrad, six times",
+    when="2026-11-18",
+    seen="1.17 three times, and 1.16",
+)
 SPARSE_UPDATE_WORST = measured(
     "SPARSE_UPDATE_WORST",
     0.1,
