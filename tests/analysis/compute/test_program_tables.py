@@ -58,9 +58,7 @@ _NAMES = ("loop_broadcast_fusion", "input_scatter_fusion", "loop_add_fusion")
 
 
 # 100,000 rows of a table of 4 GB; at 4 TB/s, a pass over it takes 1 ms, or a little longer.
-_TABLES = pl.DataFrame(
-    {"shape": ["[8000000,128]"], "rows": 8_000_000, "touched": 100_000, "elements": 1 << 30}
-)
+_TABLES = pl.DataFrame([("[8388608,128]", 1 << 23, 100_000, 1 << 30)], schema=dict(TABLES), orient="row")
 _RATE, _PASS = 4096.0, 1 << 20
 
 

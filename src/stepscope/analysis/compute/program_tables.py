@@ -8,10 +8,13 @@ import msgspec
 import polars as pl
 
 from stepscope.registers.calibration.kernels import (
+    ADDED_ROWS_TENSORS,
     LOOKUP_BEST,
     LOOKUP_WORST,
     PARAMETER_BYTES,
+    PLAIN_UPDATE_TENSORS,
     SPARSE_SORT_BYTES,
+    STATE_TENSORS,
     TABLE_PASS_SLOWER,
 )
 from stepscope.registers.policy.findings import FEW_ROWS_OF_TABLE
@@ -22,9 +25,6 @@ from stepscope.trace.trace import Trace
 _SCATTERS = r"(^|[_.-])scatter"
 # What only reads or writes arrays from end to end.
 _PASSES = ("elementwise", "copy", "optimizer", "reduction", "layout", "other")
-_ADDED_TENSORS = 3  # rows are read, and those of the table read and written
-_PLAIN_TENSORS = 4  # zeros are written; the gradient is read, the table read and written
-_STATE_TENSORS = 2  # read and written
 TABLES: Columns = {"shape": pl.String, "rows": pl.Int64, "touched": pl.Int64, "elements": pl.Int64}
 
 
@@ -72,7 +72,7 @@ def rows_left(tables: pl.DataFrame, ns: float, bytes_per_ns: float) -> tuple[flo
         return 0.0, 0.0
     states = count_states(tables, ns, bytes_per_ns)
     elements = float((tables["touched"] * tables["elements"] / tables["rows"]).sum())
-    moved = PARAMETER_BYTES * elements * (_ADDED_TENSORS + _STATE_TENSORS * states)
+    moved = PARAMETER_BYTES * elements * (ADDED_ROWS_TENSORS + STATE_TENSORS * states)
     sorting = SPARSE_SORT_BYTES * float(tables["touched"].sum())
     least = (sorting + LOOKUP_BEST * moved) / bytes_per_ns / ns if states else 0.0
     return least, LOOKUP_WORST * moved / bytes_per_ns / ns
@@ -81,7 +81,7 @@ def rows_left(tables: pl.DataFrame, ns: float, bytes_per_ns: float) -> tuple[flo
 def count_states(tables: pl.DataFrame, ns: float, bytes_per_ns: float) -> int:
     """How many arrays of the tables' size the optimizer keeps, by how many the passes can move in their time."""
     tensors = ns * bytes_per_ns / TABLE_PASS_SLOWER / PARAMETER_BYTES / float(tables["elements"].sum())
-    return max(0, round((tensors - _PLAIN_TENSORS) / _STATE_TENSORS))
+    return max(0, round((tensors - PLAIN_UPDATE_TENSORS) / STATE_TENSORS))
 
 
 def _shapes_of_scatters(trace: Trace, ops: pl.DataFrame) -> list[str]:

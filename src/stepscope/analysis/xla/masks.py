@@ -1,9 +1,9 @@
 """Masks of samples in compiled programs: what attention ignores of each sample, by lengths or marks that the program is given.
 
 A value is a mask if it depends on nothing but whole numbers or booleans that the program is given, constants and positions. It
-is used where it decides about a table of positions by positions that a product makes, as attention scores are: a square
-picture is no such table. Comparing two such values with each other packs several samples into one sequence: that is not padding.
-Random numbers come from whole numbers too, the key of a generator, but tell nothing of samples: dropout and noise are no masks.
+is used where it decides about a table of positions by positions that a product makes, as attention scores are; a square
+picture is not such a table. Comparing two such values with each other packs several samples into one sequence: that is not padding.
+Random numbers also come from whole numbers, the key of a generator, but do not depend on samples: dropout and noise do not mask them.
 """
 
 from __future__ import annotations

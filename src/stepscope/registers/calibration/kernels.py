@@ -392,6 +392,27 @@ LIGHTEST_PASS_TENSORS = measured(
     device="any device",
     how="read in its source: the lightest pass of an optimizer reads one tensor and writes it",
 )
+ADDED_ROWS_TENSORS = measured(
+    "ADDED_ROWS_TENSORS",
+    3,
+    unit="tensors",
+    device="any device",
+    how="specified by what the update computes: rows of a batch are read, and those of the table read and written",
+)
+PLAIN_UPDATE_TENSORS = measured(
+    "PLAIN_UPDATE_TENSORS",
+    4,
+    unit="tensors",
+    device="any device",
+    how="specified by what the update computes: zeros for the gradient are written, and it is read; the table is read and written",
+)
+STATE_TENSORS = measured(
+    "STATE_TENSORS",
+    2,
+    unit="tensors",
+    device="any device",
+    how="specified by what the update computes: an array of the optimizer is read and written",
+)
 SMOOTH_FFT_LEAST = measured(
     "SMOOTH_FFT_LEAST",
     0.17,
