@@ -8,7 +8,7 @@ from tests.analysis.xla.test_instruction_cost import F32, made, reads, shaped
 from tests.analysis.xla.test_loops import computation
 from tests.builders.protobuf import field
 
-PRED, S32, TUPLE = 1, 4, 13
+PRED, S32, U32, TUPLE = 1, 4, 8, 13
 SCORES = shaped(F32, 2, 4, 64, 64)  # samples, heads, positions by positions
 MASK = shaped(PRED, 2, 4, 64, 64)
 
@@ -19,7 +19,7 @@ def length_in(*entry: bytes, others: bytes = b"") -> int | None:
 
 
 LENGTHS = made("lengths", "parameter", 1, shaped(S32, 2))
-TABLE = made("scores", "parameter", 2, SCORES, field(9, 1))
+TABLE = made("scores", "dot", 2, SCORES)
 POSITIONS = made("positions", "iota", 3, shaped(S32, 2, 64))
 SPREAD = made("spread", "broadcast", 4, shaped(S32, 2, 64), reads(1))
 BELOW = made("below", "compare", 5, MASK, reads(3, 4))
@@ -85,6 +85,39 @@ def test_a_mask_that_a_loop_over_layers_is_given() -> None:
     start = made("start", "tuple", 7, parts, reads(5, 2))
     loop = made("while.1", "while", 8, parts, reads(7), field(38, 30))
     assert length_in(LENGTHS, TABLE, POSITIONS, SPREAD, BELOW, LOW, start, loop, others=body) == 64
+
+
+def test_a_square_picture_is_no_table_of_scores() -> None:
+    picture = made("picture", "parameter", 2, SCORES, field(9, 1))
+    assert length_in(LENGTHS, picture, POSITIONS, SPREAD, BELOW, LOW, selects()) is None
+
+
+def test_dropout_is_no_mask_of_samples() -> None:
+    key = made("key", "parameter", 1, shaped(U32, 2))
+    rotated = made("rotated", "shift-left", 3, shaped(U32, 2, 64), reads(1, 6))
+    keep = made("keep", "compare", 5, MASK, reads(3, 6))
+    assert length_in(key, TABLE, LOW, rotated, keep, selects()) is None
+    halved = made("halved", "shift-right-logical", 3, shaped(U32, 2, 64), reads(1, 6))
+    assert length_in(key, TABLE, LOW, halved, keep, selects()) == 64
+
+
+def test_random_numbers_that_a_loop_makes_are_no_mask() -> None:
+    parts = field(3, field(2, TUPLE) + field(4, field(2, U32) + field(3, bytes([2, 64]))))
+    turn = made("turn", "parameter", 1, parts)
+    key = made("key", "get-tuple-element", 2, shaped(U32, 2, 64), reads(1))
+    rotated = made("rotated", "shift-left", 3, shaped(U32, 2, 64), reads(2, 2))
+    body = computation(30, turn, key, rotated, made("root", "tuple", 10, parts, reads(3)))
+    start = made("start", "tuple", 7, parts, reads(1))
+    loop = made("while.1", "while", 8, parts, reads(7), field(38, 30))
+    bits = made("bits", "get-tuple-element", 3, shaped(U32, 2, 64), reads(8))
+    keep = made("keep", "compare", 5, MASK, reads(3, 6))
+    assert length_in(LENGTHS, TABLE, LOW, start, loop, bits, keep, selects(), others=body) is None
+
+
+def test_indices_of_a_table_are_no_scores() -> None:
+    whole = shaped(S32, 2, 4, 64, 64)
+    added = made("select", "select", 9, whole, reads(5, 2, 6))
+    assert length_in(LENGTHS, TABLE, POSITIONS, SPREAD, BELOW, LOW, added) is None
 
 
 def test_fused_attention_says_so_itself() -> None:

@@ -146,6 +146,28 @@ def test_a_host_that_is_held_up_is_as_fast_as_in_the_faster_run(
     assert load(tmp_path).traces[0].info.capture["unprofiled_step"]["host_ns"] == own
 
 
+WARMING_UP: list[float] = [*[1600] * 10, *[1000] * 10]
+
+
+@pytest.mark.parametrize(
+    ("host", "after", "wanted"),
+    [
+        (WARMING_UP, run(20, 1050, host=[1050] * 20), (1050, "after")),
+        (WARMING_UP, run(20, 1050, host=[1050] * 20, workers=4), (1300, "before")),  # prefetched batches
+        (WARMING_UP, run(20, 700, host=[700] * 20), (1300, "before")),  # faster than it ever was
+        (WARMING_UP[::-1], run(20, 1050, host=[1050] * 20), (1300, "before")),
+        (WARMING_UP, run(5, 1050, host=[1050] * 5), (1300, "before")),
+    ],
+)
+def test_a_job_that_warmed_up_before_the_window_is_as_fast_as_after_it(
+    tmp_path: Path, host: list[float], after: dict[str, Any], wanted: tuple[int, str]
+) -> None:
+    put(tmp_path, f"h_1.{TIME}.pt.trace.json")
+    note(tmp_path, f"h_1.{TIME}", unprofiled={"before": run(20, 1300, host=host), "after": after})
+    found = load(tmp_path).traces[0].info.capture["unprofiled_step"]
+    assert (found["mean_ns"], found["source"]) == wanted
+
+
 def host_bound(mean_ns: float, scatter: float = 0.0) -> dict[str, Any]:
     """A run in which the host decides how long a step takes."""
     return run(20, mean_ns, scatter=scatter, host=[mean_ns] * 20)

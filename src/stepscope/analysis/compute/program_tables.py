@@ -7,7 +7,16 @@ import math
 import msgspec
 import polars as pl
 
-from stepscope.registers.calibration.kernels import PARAMETER_BYTES
+from stepscope.registers.calibration.kernels import (
+    ADDED_ROWS_TENSORS,
+    LOOKUP_BEST,
+    LOOKUP_WORST,
+    PARAMETER_BYTES,
+    PLAIN_UPDATE_TENSORS,
+    SPARSE_SORT_BYTES,
+    STATE_TENSORS,
+    TABLE_PASS_SLOWER,
+)
 from stepscope.registers.policy.findings import FEW_ROWS_OF_TABLE
 from stepscope.trace.lookup import distinct
 from stepscope.trace.schema import Columns
@@ -50,6 +59,29 @@ def whole_passes(
         over |= shapes.is_null() & (known["bytes"] == PARAMETER_BYTES * elements).fill_null(False)
     found: pl.Series = known["event"].filter(over)
     return found
+
+
+def rows_left(tables: pl.DataFrame, ns: float, bytes_per_ns: float) -> tuple[float, float]:
+    """What the rows of a batch need at best and at worst instead of passes over whole tables, as shares of the `ns` that these take.
+
+    They are read, and added to those of the table. An optimizer with a state needs the whole gradient of a row before it
+    changes that: rows are sorted and merged, and those of the state are read and written. Without one, what added them to the
+    gradient adds them to the table.
+    """
+    if not bytes_per_ns or not ns:
+        return 0.0, 0.0
+    states = count_states(tables, ns, bytes_per_ns)
+    elements = float((tables["touched"] * tables["elements"] / tables["rows"]).sum())
+    moved = PARAMETER_BYTES * elements * (ADDED_ROWS_TENSORS + STATE_TENSORS * states)
+    sorting = SPARSE_SORT_BYTES * float(tables["touched"].sum())
+    least = (sorting + LOOKUP_BEST * moved) / bytes_per_ns / ns if states else 0.0
+    return least, LOOKUP_WORST * moved / bytes_per_ns / ns
+
+
+def count_states(tables: pl.DataFrame, ns: float, bytes_per_ns: float) -> int:
+    """How many arrays of the tables' size the optimizer keeps, by how many the passes can move in their time."""
+    tensors = ns * bytes_per_ns / TABLE_PASS_SLOWER / PARAMETER_BYTES / float(tables["elements"].sum())
+    return max(0, round((tensors - PLAIN_UPDATE_TENSORS) / STATE_TENSORS))
 
 
 def _shapes_of_scatters(trace: Trace, ops: pl.DataFrame) -> list[str]:

@@ -9,6 +9,7 @@ import msgspec
 import polars as pl
 
 from stepscope.analysis.cut_off import steps_without_work
+from stepscope.analysis.findings.behind_waits import put_behind_waits
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.finding import Finding, Interval, ranked
@@ -44,6 +45,7 @@ def judge(case: Case) -> dict[str, list[pl.Series]]:
             mine = rule.findings(case)
             case.earlier += [_placed(case, finding, case.claims[before:]) for finding in mine]
             case.owned |= {finding.code: case.claims[before:] for finding in mine}
+        put_behind_waits(case)
     return case.owned
 
 

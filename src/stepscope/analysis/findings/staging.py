@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.analysis.account.host_timeline import within
+from stepscope.analysis.findings.answers import infers
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.replay.plan import Plan
 from stepscope.registers.calibration.launches import (
@@ -53,8 +54,17 @@ def _copies(case: Case, *directions: str) -> pl.Series:
 
 def sends_weights(case: Case) -> bool:
     """Whether more arrays are sent in a step than a batch has."""
-    sent = case.plan.items.filter(pl.col("event").is_in(uploads(case).implode()))
-    return len(sent) > ARRAYS_OF_A_BATCH * len(case.lengths)
+    return _count_sent(case) > ARRAYS_OF_A_BATCH * len(case.lengths)
+
+
+def sends_input_alone(case: Case) -> bool:
+    """Whether steps of inference send one staged array each: the input, which is another one for each answer."""
+    one_each = 0 < _count_sent(case) <= len(case.lengths)
+    return one_each and len(case.staging) > 0 and infers(case)
+
+
+def _count_sent(case: Case) -> int:
+    return len(case.plan.items.filter(pl.col("event").is_in(uploads(case).implode())))
 
 
 def send_beside(case: Case, plan: Plan) -> Plan:

@@ -1,8 +1,9 @@
 """Masks of samples in compiled programs: what attention ignores of each sample, by lengths or marks that the program is given.
 
 A value is a mask if it depends on nothing but whole numbers or booleans that the program is given, constants and positions. It
-is used where it decides about a table of positions by positions, as attention scores are. Comparing two such values with each
-other packs several samples into one sequence: that is not padding.
+is used where it decides about a table of positions by positions that a product makes, as attention scores are; a square
+picture is not such a table. Comparing two such values with each other packs several samples into one sequence: that is not padding.
+Random numbers also come from whole numbers, the key of a generator, but do not depend on samples: dropout and noise do not mask them.
 """
 
 from __future__ import annotations
@@ -16,7 +17,18 @@ WHOLE_NUMBERS = frozenset(range(1, 10))  # booleans and whole numbers, signed or
 _DATA, _KNOWN, _MASK = range(3)
 _CONSTANTS = ("constant", "iota", "partition-id", "replica-id")
 _CALLS = ("fusion", "call", "while")
-_NO_MASK = ("dot", "convolution", "gather", "custom-call", "scatter", "rng", "rng-bit-generator", "sort")
+_NO_MASK = (
+    "dot",
+    "convolution",
+    "gather",
+    "custom-call",
+    "scatter",
+    "rng",
+    "rng-bit-generator",
+    "sort",
+    "shift-left",  # generators rotate bits; divisions of lengths shift them to the right
+)
+_PRODUCT = "matmul", "gemm"
 _FUSED_ATTENTION = "fmha"
 _PADDED = b'"mask_type": "PADDING'
 _FULL_SEQUENCES = 2  # a table of scores has the length twice
@@ -30,7 +42,7 @@ def padded_length(module: Module) -> int | None:
         return None
     flow = _Flow(module)
     flow.follow(module.entry, [], 0)
-    return None if flow.packs else flow.length
+    return None if flow.packs else flow.found()
 
 
 class _Flow:
@@ -40,7 +52,13 @@ class _Flow:
         self.module = module
         self.length: int | None = None
         self.packs = False
+        self._decided: set[int] = set()
+        self._made: set[int] = set()
         self._calls_left = CALLS_MOST
+
+    def found(self) -> int | None:
+        """The length, once all is followed."""
+        return max(self._decided & self._made, default=self.length)
 
     def follow(self, computation: int, given: Sequence[Value], depth: int) -> Value:
         """What the computation returns; its parameters are `given`, those of the entry are by their types."""
@@ -78,12 +96,14 @@ class _Flow:
         return _MASK if one.element in WHOLE_NUMBERS and one.shape.sizes else _DATA
 
     def _called(self, one: Instruction, operands: Sequence[Value], depth: int) -> Value:
-        """A loop hands on what it is given: a mask stays what it is from turn to turn."""
+        """A loop hands on what it is given: a mask stays what it is from turn to turn, unless a turn makes something else of it."""
         if one.opcode != "while":
             return self.follow(one.called[0], operands, depth + 1)
+        given = operands[0] if operands else _DATA
         for body in one.called:
-            self.follow(body, operands, depth + 1)
-        return operands[0] if operands else _DATA
+            made = self.follow(body, operands, depth + 1)
+            given = _kept(given, made)
+        return given
 
     def _look(
         self, one: Instruction, operands: Sequence[Instruction | None], values: dict[int, Value]
@@ -94,10 +114,13 @@ class _Flow:
         elif one.opcode == "custom-call" and _FUSED_ATTENTION in one.target:
             if _PADDED in one.config and _MASK in kinds:
                 self._attends(operands[0])
-        elif (one.opcode == "select" and kinds[:1] == [_MASK] and _DATA in kinds[1:]) or (
-            one.opcode == "add" and sorted(kinds) == [_DATA, _MASK]
+        elif _is_product(one):
+            self._made.update(_lengths(one))
+        elif one.element not in WHOLE_NUMBERS and (
+            (one.opcode == "select" and kinds[:1] == [_MASK] and _DATA in kinds[1:])
+            or (one.opcode == "add" and sorted(kinds) == [_DATA, _MASK])
         ):
-            self._found(one.shape.sizes)
+            self._decided.update(_lengths(one))
 
     def _attends(self, queries: Instruction | None) -> None:
         """Queries are of samples, positions, heads and features; one position alone is that of a new token."""
@@ -105,11 +128,30 @@ class _Flow:
         if len(sizes) == _QUERIES and sizes[1] > 1:
             self.length = sizes[1]
 
-    def _found(self, sizes: Sequence[int]) -> None:
-        """Of a table of scores the length; of anything else nothing."""
-        twice = [size for size in sizes if size > 1 and sizes.count(size) >= _FULL_SEQUENCES]
-        if twice and len(sizes) > _FULL_SEQUENCES:
-            self.length = max(twice)
+
+def _is_product(one: Instruction) -> bool:
+    """Whether it multiplies matrices, itself or by a library."""
+    return one.opcode == "dot" or (
+        one.opcode == "custom-call" and any(each in one.target for each in _PRODUCT)
+    )
+
+
+def _lengths(one: Instruction) -> set[int]:
+    """Of a table of scores the length; of anything else nothing."""
+    sizes = next(iter(one.shape.arrays())).sizes
+    if len(sizes) <= _FULL_SEQUENCES:
+        return set()
+    return {size for size in sizes if size > 1 and sizes.count(size) >= _FULL_SEQUENCES}
+
+
+def _kept(given: Value, made: Value) -> Value:
+    """What a loop hands on of what it is given: nothing that is data after a turn; its condition makes no such parts."""
+    if not isinstance(given, list) or not isinstance(made, list):
+        return given
+    return [
+        _DATA if _DATA in (_one(before), _one(after)) else _one(before)
+        for before, after in zip(given, made, strict=False)
+    ]
 
 
 def _one(value: Value) -> int:

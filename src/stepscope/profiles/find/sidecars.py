@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
-from statistics import median
+from statistics import mean, median
 from typing import Any, Literal
 
 import msgspec
@@ -211,25 +211,51 @@ def step_figures(found: Sidecar) -> dict[str, Any]:
 
 
 def unprofiled_step(runs: _Runs) -> dict[str, Any] | None:
-    """Mean, spread and number of unprofiled steps: of the run before the window, and of the one after if it agrees."""
+    """Mean, spread and number of unprofiled steps: of the run before the window, and of the one after if it agrees.
+
+    Of the one after alone, where the job became faster during the one before, until it was as fast as after.
+    """
     before, after = runs.before, runs.after
     if before is None or not before.synchronised or before.count < 1 or before.mean_ns <= 0:
         return None
+    if after is not None and _was_warming_up(before, after):
+        return _figures([after], after, None, "after")
     used = [before]
     if after is not None and after.is_enough and abs(after.mean_ns / before.mean_ns - 1) <= UNPROFILED_AGREES:
         used.append(after)
     if not any(run.is_enough for run in used):
         return None
+    return _figures(used, before, after, "before" if len(used) == 1 else "before and after")
+
+
+def _was_warming_up(before: _Run, after: _Run) -> bool:
+    """Whether the first half of the host's steps took longer than the second, and that as long as steps after the window."""
+    lengths = before.host_durations_ns
+    if len(lengths) < max(UNPROFILED_STEPS, before.count) or not before.is_host_bound:
+        return False
+    if not _shows_drift(before, after):
+        return False
+    first, second = (mean(half) for half in (lengths[: len(lengths) // 2], lengths[len(lengths) // 2 :]))
+    agrees = abs(after.mean_ns / before.mean_ns - 1) <= UNPROFILED_AGREES
+    return (
+        not agrees
+        and second < (1 - UNPROFILED_AGREES) * first
+        and abs(after.mean_ns / second - 1) <= UNPROFILED_AGREES
+    )
+
+
+def _figures(used: list[_Run], before: _Run, after: _Run | None, source: str) -> dict[str, Any]:
+    """Of the runs that are used, with the spread of these two."""
     count = sum(run.count for run in used)
-    mean = sum(run.mean_ns * run.count for run in used) / count
-    low, high = _spread(mean, before, after)
+    mean_ns = sum(run.mean_ns * run.count for run in used) / count
+    low, high = _spread(mean_ns, before, after)
     return {
-        "mean_ns": round(mean),
+        "mean_ns": round(mean_ns),
         "low_ns": round(low),
         "high_ns": round(high),
         "count": count,
         "synchronised": True,
-        "source": "before" if len(used) == 1 else "before and after",
+        "source": source,
         "host_ns": _host_ns(used),
     }
 
@@ -245,11 +271,11 @@ def _host_ns(runs: list[_Run]) -> int | None:
     return round(min(known)) if first.host_ns is not None else None
 
 
-def _spread(mean: float, before: _Run, after: _Run | None) -> tuple[float, float]:
+def _spread(mean_ns: float, before: _Run, after: _Run | None) -> tuple[float, float]:
     """The bounds of the mean: what jobs drift by within minutes, and what these two runs differ by."""
     runs = [before] if after is None or not _shows_drift(before, after) else [before, after]
     drift = UNPROFILED_DRIFT_HOST if before.is_host_bound else UNPROFILED_DRIFT_DEVICE
-    low, high = mean * (1 - drift), mean * (1 + drift)
+    low, high = mean_ns * (1 - drift), mean_ns * (1 + drift)
     for run in runs:
         # Two means show what bursts hide; a single run has only its own scatter.
         is_mean_alone = run.is_held_up and len(runs) > 1

@@ -275,6 +275,15 @@ SPARSE_PROGRAM_UPDATE_WORST = measured(
     when="2026-11-16",
     seen="0.02: 0.14 of 7.4 ms for 65,536 of 20 million rows",
 )
+TABLE_PASS_SLOWER = measured(
+    "TABLE_PASS_SLOWER",
+    1.16,
+    unit="× the time that the bytes need at the memory's peak",
+    device="H200",
+    how="kernels of compiled programs that zero and update whole embedding tables, in four jobs of blind trials: with SGD, four times the table, and with Adagrad, six times",
+    when="2026-11-18",
+    seen="1.17 three times, and 1.16",
+)
 SPARSE_UPDATE_WORST = measured(
     "SPARSE_UPDATE_WORST",
     0.1,
@@ -382,6 +391,27 @@ LIGHTEST_PASS_TENSORS = measured(
     unit="tensors",
     device="any device",
     how="read in its source: the lightest pass of an optimizer reads one tensor and writes it",
+)
+ADDED_ROWS_TENSORS = measured(
+    "ADDED_ROWS_TENSORS",
+    3,
+    unit="tensors",
+    device="any device",
+    how="specified by what the update computes: rows of a batch are read, and those of the table read and written",
+)
+PLAIN_UPDATE_TENSORS = measured(
+    "PLAIN_UPDATE_TENSORS",
+    4,
+    unit="tensors",
+    device="any device",
+    how="specified by what the update computes: zeros for the gradient are written, and it is read; the table is read and written",
+)
+STATE_TENSORS = measured(
+    "STATE_TENSORS",
+    2,
+    unit="tensors",
+    device="any device",
+    how="specified by what the update computes: an array of the optimizer is read and written",
 )
 SMOOTH_FFT_LEAST = measured(
     "SMOOTH_FFT_LEAST",

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import polars as pl
+import pytest
 
 from stepscope.analysis.findings.case import Case
-from stepscope.analysis.findings.rules.copies.exposed_copy import RULE
+from stepscope.analysis.findings.rules.copies.exposed_copy import RULE, find
 from stepscope.analysis.replay.plan import Plan
+from stepscope.analysis.serving.workload import INFERENCE, TRAINING
 from stepscope.native.host import replay as native
 from stepscope.trace.frames import conform
 from tests.builders.cases import HEAD, case_of, gemm, steps
@@ -94,3 +98,33 @@ def test_a_wait_belongs_to_the_copy_right_before_it() -> None:
     """An upload behind a result runs ahead."""
     again = _copy(955, 962, 20, _TO_DEVICE, waits=25)
     assert _waits(_case(*_UPLOADED, *_READS, *again)) == 4 * [0, 1, 0]
+
+
+_STAGED = ("main  380  18  H2D Dispatch  span  -", *_UPLOADED)
+_ANOTHER = _copy(955, 962, 20, _TO_DEVICE, waits=25)
+
+
+def test_the_input_of_an_answer_must_be_sent() -> None:
+    """It cannot stay on the device, and whether it is there earlier nobody knows."""
+    case = replace(_case(*_STAGED, *_READS), workload=INFERENCE)
+    found = find(case)
+    assert found is not None
+    assert found.class_ == "advice"
+    assert found.speedup.high == 1
+    assert "known ahead" in (found.fix or "")
+    assert RULE.code not in case.changes
+
+
+@pytest.mark.parametrize(
+    ("rows", "workload"),
+    [
+        ((*_STAGED, *_READS), TRAINING),  # the next batch is known
+        ((*_STAGED, *_READS, *_ANOTHER), INFERENCE),  # one of both may be a table
+        ((*_UPLOADED, *_READS), INFERENCE),  # from memory that can be pinned
+    ],
+)
+def test_other_uploads_are_promised(rows: tuple[str, ...], workload: str) -> None:
+    found = find(replace(_case(*rows), workload=workload))
+    assert found is not None
+    assert found.class_ == "time"
+    assert found.speedup.high > 1.05

@@ -9,6 +9,7 @@ from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change, with_warm_caches
 from stepscope.analysis.findings.copy_items import copy_items
 from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.profiler_doubt import withdraw
 from stepscope.analysis.findings.promise import of_part
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.staging import (
@@ -16,6 +17,7 @@ from stepscope.analysis.findings.staging import (
     over_bus,
     pinned_rates,
     pinned_share,
+    sends_input_alone,
     sends_weights,
     uploads,
 )
@@ -25,6 +27,9 @@ from stepscope.native.host import replay as native
 from stepscope.registers.calibration.launches import STAGED_COPY_NS
 from stepscope.registers.calibration.profiler import WARM_DISPATCH_WORST
 from stepscope.registers.policy.findings import WORTH_SHOWING
+
+_OF_INPUT = " It is the input of the step's answer: whether the next one is there in time to be sent earlier, a profile does not show."
+_FIX_OF_INPUT = "If the next inputs are known ahead, hand over one or two more with jax.device_put before reading results; send as few bytes as possible (uint8 pictures, converted on the device)."
 
 
 def find(case: Case) -> Finding | None:
@@ -37,7 +42,18 @@ def find(case: Case) -> Finding | None:
     owned = case.free(copying | ((pl.col("part") == "dispatch") & is_staging(case)))
     if case.per_step(owned) < WORTH_SHOWING * case.step_ns:
         return None
-    return of_part(case, RULE, owned, lambda: _copied_beside(case, moving))
+    found = of_part(case, RULE, owned, lambda: _copied_beside(case, moving))
+    if found is not None and sends_input_alone(case):
+        _advise(case, found)
+    return found
+
+
+def _advise(case: Case, found: Finding) -> None:
+    """An input is neither kept on the device nor staged by anybody but the runtime; only what is there ahead is sent ahead."""
+    withdraw(found)
+    case.changes.pop(RULE.code, None)
+    found.detail += _OF_INPUT
+    found.fix = _FIX_OF_INPUT
 
 
 def _in_program(case: Case, waits: pl.Series) -> Finding | None:
@@ -99,7 +115,7 @@ RULE: Rule[Case] = Rule(
     turn=160,
     page="device",
     owns="`copy` between host and device, waits for such copies, and the staging of host arrays; on a TPU, all copies that programs wait for",
-    change="copies overlap with other work, from pinned memory, and are staged in the background, but the host still waits for results that it reads; at best, host arrays that are sent repeatedly stay on the device; even at worst if a step sends more arrays than a batch has",
+    change="copies overlap with other work, from pinned memory, and are staged in the background, but the host still waits for results that it reads; at best, host arrays that are sent repeatedly stay on the device; even at worst if a step sends more arrays than a batch has. Where each step of JAX inference sends one array, its input, the finding is advice",
     fix={
         "pytorch": "Copy while the device computes: pin_memory=True in the DataLoader, .to(device, non_blocking=True), and fetch the next batch on a side stream.",
         "jax": "Send arrays once: params = jax.device_put(params) before the loop instead of NumPy arrays in every call; hand the next batch over with jax.device_put while the device computes.",

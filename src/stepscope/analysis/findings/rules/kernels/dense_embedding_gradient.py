@@ -9,7 +9,7 @@ from dataclasses import replace
 import polars as pl
 
 from stepscope.analysis.compute.host_tables import looked_up_tables, table_passes
-from stepscope.analysis.compute.program_tables import program_tables, whole_passes
+from stepscope.analysis.compute.program_tables import program_tables, rows_left, whole_passes
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.dispatched import at_or_below
@@ -25,7 +25,6 @@ from stepscope.registers.calibration.kernels import (
     FUSED_ADAM_TENSORS,
     FUSED_MOMENTUM_TENSORS,
     LIGHTEST_PASS_TENSORS,
-    LOOKUP_WORST,
     PARAMETER_BYTES,
     SPARSE_ADAGRAD_ELEMENT_BYTES,
     SPARSE_ADAGRAD_HOST_NS,
@@ -87,17 +86,11 @@ def _in_programs(case: Case) -> Finding | None:
         return None
     rate = case.peaks.bytes_per_s / 1e9 if case.peaks else 0.0
     passes = whole_passes(case.ops, case.compute.kernels, tables, rate)
-    most = min(1.0, SPARSE_PROGRAM_UPDATE_WORST + _rows_left(case, passes, tables, rate))
-    chosen = passes.to_frame("event").select("event", least=pl.lit(0.0), most=pl.lit(most))
-    return of_kernels(case, RULE, chosen, _why(tables, int(tables["elements"].sum())), DENSE_TABLE_LEAST)
-
-
-def _rows_left(case: Case, passes: pl.Series, tables: pl.DataFrame, rate: float) -> float:
-    """What the rows of the batch need at worst, as a share of the passes: they are read, and added to those of the table."""
     mine = case.compute.kernels.filter(pl.col("event").is_in(passes.implode()))
-    ns = int(mine["time_ns"].sum()) / max(1, len(case.lengths))
-    elements = float((tables["touched"] * tables["elements"] / tables["rows"]).sum())
-    return LOOKUP_WORST * PARAMETER_BYTES * (elements + 2 * elements) / rate / ns if rate and ns else 0.0
+    least, most = rows_left(tables, int(mine["time_ns"].sum()) / max(1, len(case.lengths)), rate)
+    most = min(1.0, SPARSE_PROGRAM_UPDATE_WORST + most)
+    chosen = passes.to_frame("event").select("event", least=pl.lit(min(least, most)), most=pl.lit(most))
+    return of_kernels(case, RULE, chosen, _why(tables, int(tables["elements"].sum())), DENSE_TABLE_LEAST)
 
 
 def _why(tables: pl.DataFrame, elements: float) -> str:
@@ -297,7 +290,7 @@ RULE: Rule[Case] = Rule(
     turn_without_device=107,
     page="kernels",
     owns="kernels of the optimizer and of dense embedding gradients, if tables are most of the parameters and a batch touches less than a tenth of their rows; from 20 % of the step. In a compiled program: all kernels that pass over an array of the table's size, except those too short to read all of it, such as lookups and scatters of rows. Without a device: ops of gradients, the optimizer and zero_grad whose shapes are those of a table that the model only looks rows up in",
-    change="their gradients take no time, and the optimizer skips the tables and launches one kernel where it launched one for each piece of them. Instead it sorts and merges the rows of the batch and updates these (as measured for Adagrad, SparseAdam and SGD: at best all rows are one, at worst all differ), for which the host waits for the device once and dispatches 0.04 to 1 ms more for each table. At best the host no longer dispatches what sorts the rows for the dense gradient. In a compiled program, at most 4 % of the passes over whole tables remain, and four times what the device's memory needs to read the rows of the batch and add them to the table. Without a device, the passes over whole tables take no time, or a tenth of it at worst",
+    change="their gradients take no time, and the optimizer skips the tables and launches one kernel where it launched one for each piece of them. Instead it sorts and merges the rows of the batch and updates these (as measured for Adagrad, SparseAdam and SGD: at best all rows are one, at worst all differ), for which the host waits for the device once and dispatches 0.04 to 1 ms more for each table. At best the host no longer dispatches what sorts the rows for the dense gradient. In a compiled program, at most 4 % of the passes over whole tables remain, and four times what the device's memory needs to read the rows of the batch and add them to the table; with an optimizer that keeps a state for each weight, to update that as well, and at least to sort the rows. Without a device, the passes over whole tables take no time, or a tenth of it at worst",
     fix={
         "pytorch": "Update only the rows of the batch: nn.Embedding(…, sparse=True) with torch.optim.SparseAdam (or SGD, Adagrad) for the tables, and the usual optimizer for the rest. Rows that a batch lacks then keep their moments: results change a little.",
         "jax": "Update only the rows of the batch: take the gradient of the gathered rows, table[ids], instead of the table, and write the new rows with table.at[ids].set(…) (jnp.unique with a fixed size where ids repeat).",
