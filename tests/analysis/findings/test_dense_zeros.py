@@ -10,7 +10,8 @@ from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.rules.useless import dense_zeros
 from stepscope.analysis.serving.workload import INFERENCE, TRAINING
 from stepscope.trace.trace import Trace
-from tests.analysis.findings.test_useless import case, product
+from tests.analysis.findings.op_steps import case
+from tests.analysis.findings.test_useless import product
 from tests.builders.cases import case_of
 
 

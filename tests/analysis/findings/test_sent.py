@@ -106,8 +106,8 @@ def test_what_the_fix_puts_in_place_of_pictures_is_counted_once(
     chosen: list[Spread | None] = []
     choose = host_python._choose_spread
 
-    def note(case: Case, change: Change, python: pl.Expr) -> Spread | None:
-        chosen.append(choose(case, change, python))
+    def note(made: host_python._Made, change: Change) -> Spread | None:
+        chosen.append(choose(made, change))
         return chosen[-1]
 
     monkeypatch.setattr(host_python, "_choose_spread", note)

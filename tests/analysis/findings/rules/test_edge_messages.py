@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stepscope.analysis.findings.rules.useless.edge_messages import RULE
-from tests.analysis.findings.test_useless import Op, case
+from tests.analysis.findings.op_steps import Op, case
 
 FLOATS = "float,float"
 GATHER = Op("aten::index", "[[50000,64],[]]", "index_kernel", 300, dtypes=FLOATS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import polars as pl
 
 from stepscope.analysis.findings.case import Case
@@ -24,6 +26,7 @@ from stepscope.analysis.host.causes import host_codes
 from stepscope.analysis.host.functions import Calls, calls_of
 from stepscope.analysis.host.place import Place
 from stepscope.analysis.ops.sent import sends_pictures
+from stepscope.lazy import dataclass
 from stepscope.names import short_name
 from stepscope.native.host.lineage import USER
 from stepscope.registers.calibration.launches import SHORT_READ_NS
@@ -51,28 +54,50 @@ def find(case: Case) -> Finding | None:
     owned = case.free(pl.col("part") == "python", ~pl.col("slice").is_in(others["slice"].implode()))
     named = others["named_by"].unique().implode()
     changed = (pl.col("cause") == "python") & ~pl.col("named_by").is_in(named)
+    made = _Made(case, changed)
     found = of_part(
         case,
         RULE,
         owned,
-        lambda: _without_calls(case, changed, owned),
+        lambda: _without_calls(made, owned),
         WORTH_A_FINDING,
-        choose_spread=lambda change: _choose_spread(case, change, changed),
+        choose_spread=lambda change: _choose_spread(made, change),
     )
     if found is not None:
         found.where = _with_caller(case, owned)
-        found.fix = _choose_fix(case, changed) or found.fix
+        found.fix = _choose_fix(made) or found.fix
         if case.is_of_one_step(owned):
             _advise(case, found)
         found = without_doubt(case, found)
     return found
 
 
-def _choose_fix(case: Case, python: pl.Expr) -> str | None:
+@dataclass(frozen=True)
+class _Made:
+    """What the Python of a step, rows of the plan's host work, makes of what."""
+
+    case: Case
+    python: pl.Expr
+
+    @cached_property
+    def from_lists(self) -> bool:
+        """Whether most of it is PyTorch's own, in turning lists into tensors item by item."""
+        rows = self.case.plan.host.filter(self.python)
+        names = self.case.trace.events["name"].gather(rows["event"]).cast(pl.String)
+        converting = rows["ns"].filter(names.str.contains(_CONVERTS).fill_null(False))
+        return int(converting.sum()) > MAJORITY * int(rows["ns"].sum())
+
+    @cached_property
+    def pictures(self) -> bool:
+        """Whether most of it makes pictures that are then sent as floats."""
+        return sends_pictures(self.case.trace) and is_mostly_sent(self.case, self.python)
+
+
+def _choose_fix(made: _Made) -> str | None:
     """Better advice than that for all Python, where it is known what it makes."""
-    if _reads_lists(case, python):
+    if made.from_lists:
         return _FIX_OF_LISTS
-    return _FIX_OF_PICTURES if _makes_pictures(case, python) else None
+    return _FIX_OF_PICTURES if made.pictures else None
 
 
 def _with_caller(case: Case, owned: pl.DataFrame) -> list[Place]:
@@ -92,14 +117,15 @@ def _advise(case: Case, found: Finding) -> None:
     case.changes.pop(RULE.code, None)
 
 
-def _without_calls(case: Case, python: pl.Expr, owned: pl.DataFrame) -> Change:
+def _without_calls(made: _Made, owned: pl.DataFrame) -> Change:
     """The Python takes no time, nor do the ops of its calls; at most these go as a whole, with copies, waits and launches.
 
     Where one function takes most of it, that goes surely; the rest, such as picking and joining samples, may stay.
     Where it turns bytes into numbers, these are sent as bytes: surely if its ops say so or it makes pictures, else at most.
     Where it reads lists for tensors, these are made of arrays and sent as before: only the Python goes.
     """
-    if _reads_lists(case, python):
+    case, python = made.case, made.python
+    if made.from_lists:
         alone = case.plan.with_host(python & _of_dominant(case, python))
         return _with_warm_caches(case, Change(alone, case.plan.with_host(python)))
     calls = calls_of(case.trace, _longest_functions(case, owned))
@@ -109,7 +135,7 @@ def _without_calls(case: Case, python: pl.Expr, owned: pl.DataFrame) -> Change:
     surely = case.plan.with_host(
         (python & _of_dominant(case, python)) | (ops & ~_calls_programs(case, calls))
     )
-    were_bytes = reads_bytes(case) or _makes_pictures(case, python)
+    were_bytes = reads_bytes(case) or made.pictures
     smallest = send_less(case, surely, python, BYTES_BEFORE_FLOATS) if were_bytes else surely
     serves = pl.col("item").is_in(gaps_of(case, python).implode()) & (pl.col("cause") == "dispatch")
     launched = pl.col("event").is_in(calls.launched.implode())
@@ -130,26 +156,13 @@ def _with_warm_caches(case: Case, change: Change) -> Change:
     )
 
 
-def _reads_lists(case: Case, python: pl.Expr) -> bool:
-    """Whether most of the Python is PyTorch's own, in turning lists into tensors item by item."""
-    rows = case.plan.host.filter(python)
-    names = case.trace.events["name"].gather(rows["event"]).cast(pl.String)
-    converting = rows["ns"].filter(names.str.contains(_CONVERTS).fill_null(False))
-    return int(converting.sum()) > MAJORITY * int(rows["ns"].sum())
-
-
-def _makes_pictures(case: Case, python: pl.Expr) -> bool:
-    """Whether most of the Python makes pictures that are then sent as floats."""
-    return sends_pictures(case.trace) and is_mostly_sent(case, python)
-
-
-def _choose_spread(case: Case, change: Change, python: pl.Expr) -> Spread | None:
+def _choose_spread(made: _Made, change: Change) -> Spread | None:
     """Another than that of all Python, where sending what it made decides or is known."""
-    if _reads_lists(case, python):
+    if made.from_lists:
         return OF_LISTS
-    if _sends_rest(case, change):
+    if _sends_rest(made.case, change):
         return OF_UPLOADS
-    return OF_BYTES if _makes_pictures(case, python) else None
+    return OF_BYTES if made.pictures else None
 
 
 def _calls_programs(case: Case, calls: Calls) -> pl.Expr:

@@ -70,9 +70,9 @@ def _with_workers(case: Case, found: Finding, facts: InputFacts) -> Finding:
     left = found.left_ns_per_step.mid if found.left_ns_per_step is not None else 0
     if not case.replay_fits or left <= 0:
         return found
-    samples = samples_sent(case.trace)
     batch = _batch_ns(making, case.plan.with_host(_IS_INPUT).step_ns(), facts)
-    if _has_loader(facts) and batch < SAMPLE_FROM_MEMORY_NS * samples:
+    samples = _count_in_memory(case, batch) if _has_loader(facts) else 0
+    if samples:
         found.fix = _FIX_OF_SAMPLES
         found.detail += f" Each of {samples} samples takes {duration(batch / samples)}: they are in memory, and are picked one by one."
         return found
@@ -148,7 +148,7 @@ def _by_workers(case: Case, facts: InputFacts) -> Change:
     rest = without.step_ns()
     making = _making_ns(case)
     batch = _batch_ns(making, rest, facts)
-    if batch < SAMPLE_FROM_MEMORY_NS * samples_sent(case.trace):
+    if _count_in_memory(case, batch):
         return _picked_at_once(case, without)
     workers = max(1, facts.workers or 1)
     fewest = max(MORE_WORKERS_LEAST, workers * 2)
@@ -172,6 +172,12 @@ def _batch_ns(making: float, rest: float, facts: InputFacts) -> float:
     """What a batch takes to make. With workers already, it costs as much of theirs as all of them together have in a step."""
     workers = max(1, facts.workers or 1)
     return making if workers == 1 else workers * (making + rest)
+
+
+def _count_in_memory(case: Case, batch_ns: float) -> int:
+    """The samples of a batch that a loader makes in this time; 0 if it takes them longer than to pick what is in memory."""
+    samples = samples_sent(case.trace)
+    return samples if batch_ns < SAMPLE_FROM_MEMORY_NS * samples else 0
 
 
 def _picked_at_once(case: Case, without: Plan) -> Change:

@@ -57,9 +57,7 @@ def host_time(case: Case) -> pl.Series:
 
 def in_optimizer(events: pl.DataFrame) -> pl.Series:
     """For every event whether it is inside the optimizer's step."""
-    is_optimizer = is_step_of_optimizer(events)
-    inside: pl.Series = at_or_inside(events, is_optimizer)
-    return inside
+    return at_or_inside(events, is_step_of_optimizer(events))
 
 
 def is_step_of_optimizer(events: pl.DataFrame) -> pl.Series:

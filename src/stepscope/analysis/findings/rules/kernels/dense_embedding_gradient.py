@@ -44,7 +44,7 @@ from stepscope.registers.policy.findings import (
     MAJORITY,
 )
 from stepscope.trace.frames import take_smallest
-from stepscope.trace.scopes import ancestors, at_or_inside
+from stepscope.trace.scopes import ancestors
 from stepscope.units import percent, size
 
 _BACKWARD = "aten::embedding_dense_backward"
@@ -275,11 +275,8 @@ def _parameters(case: Case, updates: pl.DataFrame) -> float:
 
 def _below(case: Case, ops: pl.Series) -> pl.Series:
     """The kernels that these ops launch, however deep."""
-    events = case.trace.events
-    wanted = pl.repeat(False, len(events), eager=True).scatter(ops, True)
-    kernels = case.trace.kernels.drop_nulls("op")
-    inside = at_or_inside(events, wanted).gather(kernels["op"])
-    found: pl.Series = kernels["event"].filter(inside)
+    inside = at_or_below(case.trace.events, ops)
+    found: pl.Series = case.trace.kernels.filter(pl.col("op").is_in(inside.implode()))["event"]
     return found
 
 
