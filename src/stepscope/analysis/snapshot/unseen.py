@@ -1,7 +1,7 @@
 """Allocations from a time in which no stacks were recorded: stepscope leaves them out while memory is plentiful, since they cost time.
 
-What has the size of tensors that one line alone makes, by all stacks that there are, is of that line. The rest gets a stack that
-nobody knows, so that it is not taken for the backward pass, which has none either.
+What has the size of tensors that one line alone makes, by all stacks that there are, is of that line. The rest gets a stack
+without frames, so that it is not taken for the backward pass, which has none either.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ def fill_stacks(trace: Trace) -> Trace:
     for start, length in spans.select("start_ns", "dur_ns").iter_rows():
         unseen |= memory["time_ns"].is_between(start, start + length)
     memory = memory.with_columns(unseen=unseen & memory["stack"].is_null())
-    nobody = int(trace.memory["stack"].max() or 0) + 1  # type: ignore[arg-type]
+    unknown = int(trace.memory["stack"].max() or 0) + 1  # type: ignore[arg-type]
     lines = _find_lines(memory, describe_stacks(trace))
     memory = memory.join(
         lines, left_on=pl.col("bytes").abs(), right_on="bytes", how="left", maintain_order="left"
     )
-    known = pl.coalesce("line", pl.lit(nobody, dtype=memory.schema["stack"]))
+    known = pl.coalesce("line", pl.lit(unknown, dtype=memory.schema["stack"]))
     memory = memory.with_columns(stack=pl.when("unseen").then(known).otherwise("stack"))
     filled = {"memory": memory.select(trace.memory.columns), "blocks": _fill_blocks(trace, memory)}
     tables = cast("MutableMapping[str, pl.DataFrame]", trace.tables)
