@@ -24,7 +24,7 @@ from stepscope.analysis.findings.staging import (
 from stepscope.analysis.input_facts import InputFacts, input_facts
 from stepscope.analysis.ops.sent import samples_sent
 from stepscope.analysis.replay.plan import Plan
-from stepscope.registers.calibration.launches import SAMPLE_FROM_MEMORY_NS
+from stepscope.registers.calibration.launches import SAMPLE_ALONE_NS, SAMPLE_FROM_MEMORY_NS
 from stepscope.registers.calibration.profiler import WARM_DISPATCH_BESIDE_WORKERS, WARM_DISPATCH_WORST
 from stepscope.registers.policy.findings import (
     BYTES_BEFORE_FLOATS,
@@ -175,9 +175,12 @@ def _batch_ns(making: float, rest: float, facts: InputFacts) -> float:
 
 
 def _count_in_memory(case: Case, batch_ns: float) -> int:
-    """The samples of a batch that a loader makes in this time; 0 if it takes them longer than to pick what is in memory."""
+    """The samples of a batch that a loader makes in this time, one by one; 0 if each takes longer than to pick what is in memory.
+
+    If each takes less than Python needs for it, the data set makes whole batches.
+    """
     samples = samples_sent(case.trace)
-    return samples if batch_ns < SAMPLE_FROM_MEMORY_NS * samples else 0
+    return samples if SAMPLE_ALONE_NS * samples <= batch_ns < SAMPLE_FROM_MEMORY_NS * samples else 0
 
 
 def _picked_at_once(case: Case, without: Plan) -> Change:
@@ -203,7 +206,7 @@ RULE: Rule[Case] = Rule(
     turn=70,
     page="input",
     owns="`input`; in steps that restart loader workers, the time beyond the usual",
-    change="a loader without workers gets six, one with workers as many as there are cores; the loop waits only for what they cannot produce in time. At best, it waits for no batch, and batches are transferred while the device computes. Where a sample takes less than 25 µs, it is in memory: whole batches are picked with one index and the loop waits for none; at best, the data is on the device and nothing is transferred. A function of the job that makes batches takes no time, nor does collating the samples; where ops read bytes, a quarter of the bytes is transferred, and at worst ops that pick the bytes stay, with a quarter of pinning what was made of them; otherwise only at best, from pinned memory. Where workers restart in each epoch, steps take as long as those in between; at worst, the wait for the first batch of an epoch remains",
+    change="a loader without workers gets six, one with workers as many as there are cores; the loop waits only for what they cannot produce in time. At best, it waits for no batch, and batches are transferred while the device computes. Where a sample takes 1 to 25 µs, it is in memory: whole batches are picked with one index and the loop waits for none; at best, the data is on the device and nothing is transferred. A function of the job that makes batches takes no time, nor does collating the samples; where ops read bytes, a quarter of the bytes is transferred, and at worst ops that pick the bytes stay, with a quarter of pinning what was made of them; otherwise only at best, from pinned memory. Where workers restart in each epoch, steps take as long as those in between; at worst, the wait for the first batch of an epoch remains",
     fix={
         "pytorch": "Load in worker processes: DataLoader(num_workers=8, pin_memory=True, persistent_workers=True, prefetch_factor=4). If workers are on already, move the slow stage to the GPU, or store data that is already decoded.",
         "tensorflow": "End the pipeline with .prefetch(tf.data.AUTOTUNE), use .map(…, num_parallel_calls=tf.data.AUTOTUNE), and .cache() what fits into memory.",
