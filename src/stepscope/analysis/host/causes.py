@@ -24,6 +24,7 @@ from stepscope.analysis.host.eager_calls import (
     first_calls,
     only_dispatch,
 )
+from stepscope.analysis.host.kernel_loads import loading_launches
 from stepscope.analysis.host.tracks import by_track
 from stepscope.analysis.part_column import Part
 from stepscope.native.host import lineage as native
@@ -301,6 +302,7 @@ def _with_guards(trace: Trace, code: pl.Series) -> pl.Series:
     calls_op = parents.filter(take(mended, parents) == native.LIBRARY)
     mended = mended.scatter(calls_op, native.FRAMEWORK)
     mended = mended.scatter(_blocking_copies(trace), native.WAIT_DEVICE)
+    mended = mended.scatter(loading_launches(trace), native.COMPILE)
     return _without_brief_waits(events, mended)
 
 

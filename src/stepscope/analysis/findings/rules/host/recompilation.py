@@ -12,6 +12,7 @@ from stepscope.analysis.findings.promise import of_part
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.side_effects import FOLLOWING
 from stepscope.analysis.host.causes import host_codes
+from stepscope.analysis.host.kernel_loads import loading_launches
 from stepscope.analysis.replay.plan import Plan
 from stepscope.native.host.lineage import COMPILE
 from stepscope.registers.calibration.launches import (
@@ -27,8 +28,9 @@ _TRIALS = (*FOLLOWING, "compute", "copy", "python")  # a compiler tries its prog
 
 
 def find(case: Case) -> Finding | None:
-    """What was launched to find the fastest code goes with the compilation."""
-    owned = case.free(pl.col("part") == "compile")
+    """What was launched to find the fastest code goes with the compilation. To load a kernel's code is not to compile it."""
+    loads = loading_launches(case.trace)
+    owned = case.free(pl.col("part") == "compile", ~pl.col("named_by").is_in(loads.implode()))
     return None if is_tracing(owned) else compiling(case, RULE, owned)
 
 

@@ -1,20 +1,40 @@
-"""The first steps of the recording are slower than the others."""
+"""The first steps of the recording are slower than the others, or launch kernels for the first time."""
 
 from __future__ import annotations
+
+import polars as pl
 
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.steps.step_outliers import are_first, slow_steps
+from stepscope.analysis.host.kernel_loads import loading_launches
+from stepscope.registers.policy.findings import WORTH_A_FINDING
 
 
 def find(case: Case) -> Finding | None:
     """The same as slow steps, but nothing to save in the others: the first ones are paid once in a job."""
     found = slow_steps(case) if are_first(case) else None
     if found is None:
-        return None
+        return _loads(case)
     fix = RULE.fix_for(case.trace.info.framework)
     return RULE.finding(found.detail, fix, evidence=found.evidence, share=found.share)
+
+
+def _loads(case: Case) -> Finding | None:
+    """Kernels that are loaded in the few steps that were recorded: what a step takes without that was not."""
+    loads = loading_launches(case.trace)
+    owned = case.free(pl.col("named_by").is_in(loads.implode()))
+    ns = case.per_step(owned)
+    if ns < WORTH_A_FINDING * case.step_ns:
+        return None
+    detail = f"{case.of_step(ns)} is the first launch of kernels, whose code is loaded then."
+    return RULE.finding(
+        detail,
+        RULE.fix_for(case.trace.info.framework),
+        evidence={"names": case.top_names(owned)},
+        share=round(ns / case.step_ns, 4),
+    )
 
 
 RULE: Rule[Case] = Rule(
@@ -23,7 +43,7 @@ RULE: Rule[Case] = Rule(
     turn=40,
     class_="advice",
     page="steps",
-    owns="the same, if only the first one to three steps of the recording are slow",
+    owns="the same, if only the first one to three steps of the recording are slow; calls of 1 ms or longer that launch a kernel while no device works, since they load its code first",
     change="the job pays for them once",
     fix={
         ANY: "Compilation, autotuning and caches are paid once in a job. To judge the usual step, record later: stepscope.schedule(skip=10, active=5), or leave those steps out with --step.",
