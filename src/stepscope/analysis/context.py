@@ -76,7 +76,7 @@ class RankContext:
         found, whole = self.all_steps, self.named_trace
         if found.windows.is_empty():
             return whole
-        step = steps_of_events(whole, found.host)
+        step = steps_of_events(whole, found.host, found.windows)
         if self.options.steps is not None:
             step = pl.select(pl.when(step.is_in(self._wanted())).then(step)).to_series()
         derived = with_events(whole, whole.events.with_columns(step=step))

@@ -18,6 +18,7 @@ from stepscope.analysis.host.names import COMPUTE_THREAD, INPUT_THREAD
 from stepscope.analysis.host.tracks import by_track
 from stepscope.analysis.part_column import part
 from stepscope.analysis.steps.find import Steps
+from stepscope.analysis.steps.host_runs import host_runs
 from stepscope.native.spans import segments as native
 from stepscope.native.spans.slices import runs
 from stepscope.native.spans.sweep import slices
@@ -99,7 +100,29 @@ class Charger:
         if computes.is_empty():
             return spans, self._nothing
         left, claimed = self._ask_others(spans, computes, only="host_compute")
-        return left, claimed
+        left, rest = self._in_runs(left)
+        return left, pl.concat([claimed, rest])
+
+    def _in_runs(self, spans: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """A program that runs computes, also where none of its ops was recorded: pieces of an op on other threads are not."""
+        runs = host_runs(self.trace)
+        if spans.is_empty() or runs.is_empty():
+            return spans, self._nothing
+        begun = pl.max_horizontal("start_ns", pl.col("end_ns").cum_max().shift(1))
+        owners = runs.sort("start_ns").select("id", "end_ns", start_ns=begun)
+        cut = cut_by(spans, owners.filter(pl.col("start_ns") < pl.col("end_ns")))
+        pieces = spans[cut["row"]].with_columns(cut["start_ns"], cut["end_ns"])
+        inside = cut["owner"].is_not_null()
+        claimed = pieces.filter(inside).with_columns(cut["owner"].filter(inside).alias("named_by"))
+        return pieces.filter(~inside), claimed.select(
+            "gap",
+            "start_ns",
+            "end_ns",
+            "named_by",
+            part=part("host_compute"),
+            detail=pl.lit(None, dtype=self.causes["detail"].dtype),
+            thread=take(self.trace.events["track"], claimed["named_by"]),
+        )[COLUMNS]
 
     @cached_property
     def _nothing(self) -> pl.DataFrame:

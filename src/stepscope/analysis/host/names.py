@@ -136,8 +136,8 @@ _READS_OR_WRITES = (
     r"|^(SaveV2|RestoreV2|MergeV2Checkpoints|ReadFile|WriteFile)|^<built-in method \w+ of _io\.|^<method '\w+' of '_io\.|^<built-in function (open|fsync)>"
 )
 _PROFILES = r"^torch/(profiler/|autograd/profiler\.py)|^\$profiler\.py:\d+ (start_trace|stop_trace|__enter__|__exit__|__init__)"
-# Frames of the capture: what they call is the job's, so that only their own time is the profiler's.
-_OWN_FRAME = r"(^|[/\\])stepscope[/\\]capture[/\\]"
+# Frames of the capture: what they call is the job's, so that only their own time is the profiler's. JAX leaves the folder out.
+_OWN_FRAME = r"(^|[/\\])stepscope[/\\]capture[/\\]|^\$waits\.py:\d+ wait_for_(jax|tensorflow|devices)$"
 _COLLECTS_GARBAGE = (
     r"^(Python )?GC\b|CollectGarbage|^<built-in function collect>|^\$gc collect|(?i)garbage.?collect"
 )

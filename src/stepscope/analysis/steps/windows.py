@@ -4,13 +4,15 @@ Device work runs behind the host. Step k ends at B_k = max(host end of k, end of
 in k) and begins at B_(k-1). The first one, and one that does not follow at once on the step before it, begins where the
 host does, or at the end of the main-stream work that was launched before it; if its own work begins so much later
 that the device was clearly busy with something that was not recorded, it begins with that work. Only work without a launch goes
-by the time it ran. So the steps of a device never overlap.
+by the time it ran. So the steps of a device never overlap. Without a device, the programs that the host's own threads run behind
+the calls of JAX take its place.
 """
 
 from __future__ import annotations
 
 import polars as pl
 
+from stepscope.analysis.steps.host_runs import host_runs, with_runs
 from stepscope.analysis.steps.work import DEVICE_WORK, launches_of, place_in, time_before
 from stepscope.registers.policy.findings import MAJORITY
 from stepscope.registers.policy.steps import PARTIAL_STEP
@@ -36,7 +38,8 @@ def step_windows(trace: Trace, host: pl.DataFrame, begins: pl.Series) -> pl.Data
     rows = host.with_columns(begin_ns=begins)
     frames = [_of_device(trace, rows, device) for device in devices_with_work(trace)]
     if not frames:
-        frames = [_chained(rows, None, rows["end_ns"], rows["begin_ns"])]
+        first, last = with_runs(trace, host, begins)
+        frames = [_chained(rows, None, last, first)]
     return pl.concat(frames).filter(pl.col("start_ns") < pl.col("end_ns"))
 
 
@@ -55,11 +58,19 @@ def devices_with_work(trace: Trace) -> list[int]:
     return sorted(tracks.filter(pl.col("id").is_in(busy.implode()))["device"].unique().to_list())
 
 
-def steps_of_events(trace: Trace, host: pl.DataFrame) -> pl.Series:
-    """The step of each event: that in which its launch began, or without a launch, it itself."""
+def steps_of_events(trace: Trace, host: pl.DataFrame, windows: pl.DataFrame | None = None) -> pl.Series:
+    """The step of each event: that in which its launch began, or without a launch, it itself.
+
+    Where threads of the host run programs behind it, what is not on the thread that calls them is of the window that it runs in.
+    """
     start = trace.events["start_ns"]
     launches = launches_of(trace)
-    return _step_at(start.scatter(launches["to"], take(start, launches["from"])), host)
+    called = _step_at(start.scatter(launches["to"], take(start, launches["from"])), host)
+    if windows is None or windows["device"].count() or host_runs(trace).is_empty():
+        return called
+    calling = trace.events["track"] == int(host["track"][0])
+    run = _step_at(start, windows)
+    return pl.select(pl.when(calling).then(called).otherwise(run)).to_series().alias("step")
 
 
 def _step_at(times: pl.Series, host: pl.DataFrame) -> pl.Series:
