@@ -25,10 +25,14 @@ H200 = {"id": 0, "name": "NVIDIA H200", "numSms": 132}
 
 
 def compute_trace(text: str, device: dict[str, object] | None = None, framework: str = "pytorch") -> Trace:
-    """The trace that the table describes; ops have shapes and types."""
+    """The trace that the table describes; ops have shapes and types. `device`: another than an H200, or none if it is empty."""
     found = rows(text)
     made = draft(text, links=_launches(found))
-    made.info = replace(made.info, framework=framework, devices=[device or H200])
+    made.info = replace(
+        made.info,
+        framework=framework,
+        devices=[each for each in (H200 if device is None else device,) if each],
+    )
     places = range(len(found))
     made.kernels = pl.DataFrame(
         {"event": [n for n in places if found[n]["kind"] == "kernel"]}, schema={"event": pl.UInt32}

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from stepscope.analysis.account.account import account
+from stepscope.analysis.replay.plan import recorded_plan
 from stepscope.analysis.steps.find import find_steps, steps_of_events
 from stepscope.analysis.steps.host_runs import host_runs
 from stepscope.trace.trace import Trace
@@ -95,3 +96,9 @@ def test_runs_are_matched_with_calls_in_the_order_of_both(
     origin = int(trace.events["start_ns"].min() or 0)  # type: ignore[arg-type]
     found = host_runs(trace).select((pl.col("at_ns", "start_ns", "end_ns") - origin) // 1000)
     assert found.rows() == spans
+
+
+def test_the_replay_takes_as_long_as_the_programs_do() -> None:
+    trace = ahead()
+    made = recorded_plan(trace, find_steps(trace), None)[0]
+    assert made.step_ns() == pytest.approx(263_000, rel=0.03)

@@ -29,6 +29,7 @@ from stepscope.analysis.replay.awaited import awaited
 from stepscope.analysis.replay.late_waits import with_late_waits
 from stepscope.analysis.replay.queue_gaps import queue_gaps
 from stepscope.analysis.steps.find import Steps
+from stepscope.analysis.steps.host_runs import host_runs
 from stepscope.lazy import dataclass
 from stepscope.native.host import replay as native
 from stepscope.native.host.work import FULL, NONE, WAITS, HostWork
@@ -198,6 +199,8 @@ def _part_of(name: str, factor: float | pl.Expr) -> pl.Expr:
 
 def recorded_plan(trace: Trace, steps: Steps, device: int | None) -> tuple[Plan, pl.DataFrame]:
     """The steps of one device as items to play, all as recorded; and gap, start_ns, end_ns, track, main of the host's time before each."""
+    if device is None and len(host_runs(trace)):
+        steps = steps.as_run()
     points = _points(trace, steps, device)
     main = main_track(trace, steps)
     spans = _spans_before(points, steps)

@@ -74,6 +74,13 @@ class Steps:
         """Whether there are no steps."""
         return self.source in ("whole", "none")
 
+    def as_run(self) -> Steps:
+        """With the host's windows in place of the spans that it marked, where programs run behind it."""
+        times = self.windows.select("step", "start_ns", "end_ns")
+        return replace(
+            self, host=self.host.select("step", "track").join(times, on="step").select(list(SPANS))
+        )
+
 
 def find_steps(
     trace: Trace, step_name: str | None = None, whole: bool = False, agreed: str | None = None

@@ -7,9 +7,10 @@ import polars as pl
 
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change
-from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.promise import shorten_kernels, timed
 from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.analysis.findings.rules.host.optimizer_loop import in_optimizer
 from stepscope.analysis.findings.rules.kernels.unfused_attention import RULE as UNFUSED
 from stepscope.analysis.findings.staging import is_staging, sends_weights, uploads
 from stepscope.analysis.xla.hlo_module import Module
@@ -18,8 +19,10 @@ from stepscope.analysis.xla.ops import programs_that_ran
 from stepscope.registers.calibration.launches import STAGED_COPY_NS
 from stepscope.registers.policy.findings import MAJORITY, STEPS_TO_KNOW_WARM_UP, WORTH_A_FINDING
 from stepscope.registers.policy.useless_work import NOT_PADDING_LEAST, NOT_PADDING_MOST, UNSURE_PADDING
+from stepscope.trace.frames import take
 
 _ATTENTION = "aten::scaled_dot_product_attention"
+_ON_SCORES = r"attention|softmax|bmm$"  # work that grows with the square of the length
 _FILLS = ("aten::masked_fill", "aten::masked_fill_")
 
 
@@ -28,6 +31,8 @@ def find(case: Case) -> Finding | None:
     length = _length_in_programs(case) if case.runs_programs else _padded_length(case)
     if length is None:
         return None
+    if not case.has_device:
+        return _on_host(case, length)
     kernels = case.compute.kernels.filter(pl.col("class") != "optimizer", pl.col("time_ns") > 0)
     owned = case.free(pl.col("part") == "compute", pl.col("named_by").is_in(kernels["event"].implode()))
     ns = case.per_step(owned)
@@ -41,13 +46,32 @@ def find(case: Case) -> Finding | None:
         least=pl.lit(NOT_PADDING_LEAST, pl.Float64) ** power,
         most=pl.lit(NOT_PADDING_MOST, pl.Float64) ** power,
     )
-    detail = (
+    changed = _with_batch(case, shorten_kernels(case, chosen))
+    return timed(case, RULE, owned, changed, _describe(length), {"length": length})
+
+
+def _describe(length: int) -> str:
+    return (
         f"Attention gets a mask per sample, and all steps have sequences of {length:,}: batches seem to be padded to the "
         "longest sample of all, not of the batch. How much of them is padding a profile does not show."
     )
-    return timed(
-        case, RULE, owned, _with_batch(case, shorten_kernels(case, chosen)), detail, {"length": length}
+
+
+def _on_host(case: Case, length: int) -> Finding | None:
+    """The same of ops that the host computes."""
+    computed = case.free(pl.col("part") == "host_compute")
+    owned = computed.filter(~take(in_optimizer(case.trace.events), computed["named_by"]))
+    ns = case.per_step(owned)
+    if ns < WORTH_A_FINDING * case.step_ns:
+        return None
+    of_scores = owned["name"].cast(pl.String).str.contains(_ON_SCORES).fill_null(False)
+    square = case.per_step(owned.filter(of_scores)) / case.step_ns
+    linear = ns / case.step_ns - square
+    least, most = (
+        1 - linear * (1 - left) - square * (1 - left**2) for left in (NOT_PADDING_LEAST, NOT_PADDING_MOST)
     )
+    accounted = Interval(least, (least * most) ** 0.5, most)
+    return timed(case, RULE, owned, case.plan, _describe(length), {"length": length}, accounted=accounted)
 
 
 def _with_batch(case: Case, change: Change) -> Change:
@@ -118,10 +142,11 @@ RULE: Rule[Case] = Rule(
     code="padding",
     title="Batches seem to be padded to the longest sample of all",
     turn=212,
+    turn_without_device=108,
     page="ops",
     certainty=UNSURE_PADDING,
-    owns="the remaining `compute`, if attention gets a mask per sample and all steps have sequences of the same length",
-    change="all kernels except the optimizer's take 25 to 80 % of their time, attention kernels the square of that share, and copies of the batch to the device shrink likewise; at best, the host also makes the batch faster by the same share, as for batches padded to their own longest sample",
+    owns="the remaining `compute`, without a device the ops that the host computes, if attention gets a mask per sample and all steps have sequences of the same length",
+    change="all kernels except the optimizer's take 25 to 80 % of their time, attention kernels the square of that share, and copies of the batch to the device shrink likewise; at best, the host also makes the batch faster by the same share, as for batches padded to their own longest sample. Without a device, the same of the ops that the host computes",
     fix={
         "pytorch": "Pad each batch to its own longest sample (in collate_fn), and put samples of similar length together (a sampler by length); or pack samples into one sequence (torch.nested, varlen attention).",
         "jax": "Pad batches to a few lengths (buckets), each compiled once, instead of to the longest sample of all.",
