@@ -21,7 +21,8 @@ from stepscope.trace.trace import Trace
 _WORKERS = "_MultiProcessingDataLoaderIter"
 _NO_WORKERS = "_SingleProcessDataLoaderIter"
 _PREFETCHES = r"::Prefetch$|(?i)prefetch_to_device|prefetch"
-_LOADER_FRAME = r"(^|/)torch/utils/data/"
+_PARALLEL = r"::(ParallelMap|MapAndBatch|ParallelInterleave)"
+_LOADER_FRAME = r"(^|/)(torch/utils/data|tensorflow/python)/"
 
 
 @dataclass(frozen=True)
@@ -29,13 +30,14 @@ class InputFacts:
     """`workers`: processes that make batches, 0 for none; `has_workers` is known also where their number is not.
 
     `slow`: where the function with most self time is, in the workers where they were watched, and `slow_share` its share of
-    all time in the loader's functions. `waits_ns`: how long the loop waited for batches in the recorded window.
+    all time in the loader's functions. `maps_in_parallel`: several threads of tf.data make batches. `waits_ns`: how long the loop waited for batches in the recorded window.
     """
 
     has_workers: bool | None = None
     workers: int | None = None
     cores: int | None = None
     prefetches: bool | None = None
+    maps_in_parallel: bool = False
     pins_memory: bool = False
     slow: Place | None = None
     slow_share: float = 0.0
@@ -57,6 +59,7 @@ def input_facts(trace: Trace) -> InputFacts:
         workers=_worker_count(trace, has_workers, watched),
         cores=_whole(trace.info.capture.get("cores")),
         prefetches=_prefetches(names, threads, has_workers),
+        maps_in_parallel=bool(names.str.contains(_PARALLEL).any()),
         pins_memory=bool(threads.str.contains(r"(?i)pin_memory").any())
         or bool(names.str.contains(r"(?i)pin_memory").any()),
         slow=slow,

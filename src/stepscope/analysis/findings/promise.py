@@ -45,16 +45,19 @@ def of_part(
     changed: Callable[[], Plan | Change],
     least: float = WORTH_SHOWING,
     follow: Sequence[str] = FOLLOWING,
-    goes_as_a_whole: bool = False,
+    account: Callable[[Case, float], Interval] | None = None,
     choose_spread: Callable[[Change], Spread | None] = lambda _: None,
 ) -> Finding | None:
-    """A finding that owns time of some part, if that is enough to show; only then is the change looked at."""
+    """A finding that owns time of some part, if that is enough to show; only then is the change looked at.
+
+    `account`: what is left where only the account can say it, if the rule knows better than `left_by_account`.
+    """
     ns = case.per_step(owned)
     if ns < least * case.step_ns:
         return None
     names = case.top_names(owned)
     mostly = f", mostly in {short_name(names[0]['name'])}" if names and names[0]["name"] else ""
-    left = left_as_a_whole(case, ns) if goes_as_a_whole else None
+    left = None if account is None else account(case, ns)
     change, detail = as_change(changed()), f"{case.of_step(ns)}{mostly}."
     spread = choose_spread(change)
     return timed(case, rule, owned, change, detail, follow=follow, accounted=left, spread=spread)

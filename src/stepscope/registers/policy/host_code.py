@@ -42,3 +42,9 @@ PICTURE_SIDE = policy(
     unit="pixels",
     why="of height and width at least, from which an array with three channels is taken for pictures: the smallest of common data sets have 28 or 32",
 )
+BESIDE_PIPELINE_SAVES = policy(
+    "BESIDE_PIPELINE_SAVES",
+    0.5,
+    unit="share of the wait",
+    why="that is expected to go on a CPU where threads make batches ahead already: between none, on cores that are all busy, and all, from a cache",
+)

@@ -6,9 +6,10 @@ import polars as pl
 import pytest
 
 from stepscope.analysis.findings.case import Case
+from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.rules.host.input_bound import RULE, find
 from tests.analysis.compute.traces import compute_trace
-from tests.builders.cases import case_of
+from tests.builders.cases import case_of, findings_of, steps
 
 HEAD = "track  start  dur  name  kind  launches  shapes  dtypes"
 BYTES, FLOATS = "unsigned char,Scalar,long int", "float,Scalar"
@@ -56,3 +57,25 @@ def test_bytes_are_picked_and_pinned_in_the_step_at_worst() -> None:
 )
 def test_what_computes_or_makes_no_bytes_goes(picks: str, dtypes: str) -> None:
     assert input_left(case(picks, dtypes)) == pytest.approx([100 / 4 / 700, 0], abs=0.01)
+
+
+def waiting(*pipeline: str) -> Finding:
+    """Steps of TensorFlow on a CPU that wait 300 µs of 1 ms for a batch."""
+    rows = ["main  0  300  IteratorGetNextOp::DoCompute  op  -", "main  300  690  Conv2D  op  -"]
+    found = findings_of(steps(*rows, *pipeline), framework="tensorflow")
+    return next(each for each in found if each.code == RULE.code)
+
+
+def test_threads_that_make_batches_ahead_already_share_the_cores_with_the_step() -> None:
+    """Whether less waiting leaves the cores to it, nobody knows; prefetching is no advice then."""
+    ahead = "main  0  299  Iterator::Prefetch  span  -"
+    threads = "tf_data_private_threadpool  0  900  Iterator::ParallelMapV2  span  -"
+    alone = waiting("main  0  290  Iterator::Map  span  -")
+    assert ".prefetch(" in alone.fix
+    assert ".prefetch(" in waiting(ahead).fix
+    beside = waiting(ahead, threads)
+    assert "make batches ahead already" in beside.detail
+    assert ".cache()" in beside.fix
+    assert ".prefetch(" not in beside.fix
+    assert beside.speedup.low < alone.speedup.low
+    assert beside.speedup.mid == pytest.approx(1 / (1 - 0.5 * 0.3), rel=0.01)

@@ -9,7 +9,7 @@ import polars as pl
 
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change, with_warm_caches
-from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.promise import of_part
 from stepscope.analysis.findings.restarts import find_restarts, tell_of_starts
 from stepscope.analysis.findings.rule import ANY, Rule
@@ -31,10 +31,13 @@ from stepscope.registers.policy.findings import (
     MORE_WORKERS_LEAST,
     WORTH_A_FINDING,
 )
+from stepscope.registers.policy.host_code import BESIDE_PIPELINE_SAVES
 from stepscope.units import duration
 
 _IS_INPUT = pl.col("cause") == "input"
 _FIX_OF_SAMPLES = "Pick whole batches with one index instead of sample by sample: keep the data as tensors, on the device if they fit, and take batch = data[order[start : start + size]]; or give the DataLoader batch_size=None and a BatchSampler, so that __getitem__ takes a list."
+
+_FIX_OF_PIPELINE = "Do less for each batch: .cache() what is the same in every epoch (before shuffling and random changes), .batch() first and .map() whole batches, TensorFlow ops in place of tf.numpy_function and tf.py_function, of which only one runs at a time; or decode and resize the data once, before training."
 
 
 def find(case: Case) -> Finding | None:
@@ -47,6 +50,7 @@ def find(case: Case) -> Finding | None:
         lambda: loaded_beside(case, facts),
         # Where the job waits and the recorded steps did not, these need not have spent much on it.
         0.0 if case.had_ready_batches else WORTH_A_FINDING,
+        account=_left_beside_pipeline if _has_pipeline(case, facts) else None,
     )
     if found is not None and case.had_ready_batches:
         longer = duration(case.lacking_wait_ns)
@@ -102,12 +106,26 @@ def _advised(found: Finding, facts: InputFacts) -> Finding:
         place = facts.slow
         found.where = [place]
         found.detail += f" The slowest function{' of the workers' if facts.slow_in_worker else ''} is {place.function} ({place.file}:{place.line})."
+    if facts.maps_in_parallel and facts.prefetches:
+        found.detail += " Several threads make batches ahead already."
+        found.fix = _FIX_OF_PIPELINE
     if facts.cores:
         found.fix = _fit_workers(found.fix, facts.cores)
     if facts.workers:
         of = f" of {facts.cores} cores" if facts.cores else ""
         found.detail += f" {facts.workers} worker{'s' if facts.workers > 1 else ''}{of} make batches already."
     return found
+
+
+def _has_pipeline(case: Case, facts: InputFacts) -> bool:
+    """Whether threads of this process make batches in the background, on the cores that the step computes on."""
+    return case.device is None and facts.maps_in_parallel and bool(facts.prefetches)
+
+
+def _left_beside_pipeline(case: Case, owned_ns: float) -> Interval:
+    """No wait goes where all cores are busy already; all of it where batches take less work, as from a cache."""
+    share = min(1.0, owned_ns / case.step_ns)
+    return Interval(1 - share, 1 - BESIDE_PIPELINE_SAVES * share, 1.0)
 
 
 def _fit_workers(fix: str, cores: int) -> str:
@@ -206,7 +224,7 @@ RULE: Rule[Case] = Rule(
     turn=70,
     page="input",
     owns="`input`; in steps that restart loader workers, the time beyond the usual",
-    change="a loader without workers gets six, one with workers as many as there are cores; the loop waits only for what they cannot produce in time. At best, it waits for no batch, and batches are transferred while the device computes. Where a sample takes 1 to 25 µs, it is in memory: whole batches are picked with one index and the loop waits for none; at best, the data is on the device and nothing is transferred. A function of the job that makes batches takes no time, nor does collating the samples; where ops read bytes, a quarter of the bytes is transferred, and at worst ops that pick the bytes stay, with a quarter of pinning what was made of them; otherwise only at best, from pinned memory. Where workers restart in each epoch, steps take as long as those in between; at worst, the wait for the first batch of an epoch remains",
+    change="a loader without workers gets six, one with workers as many as there are cores; the loop waits only for what they cannot produce in time. At best, it waits for no batch, and batches are transferred while the device computes. Where a sample takes 1 to 25 µs, it is in memory: whole batches are picked with one index and the loop waits for none; at best, the data is on the device and nothing is transferred. A function of the job that makes batches takes no time, nor does collating the samples; where ops read bytes, a quarter of the bytes is transferred, and at worst ops that pick the bytes stay, with a quarter of pinning what was made of them; otherwise only at best, from pinned memory. On a CPU where threads of tf.data make batches ahead already, between none of the wait and all of it goes, half of it most likely. Where workers restart in each epoch, steps take as long as those in between; at worst, the wait for the first batch of an epoch remains",
     fix={
         "pytorch": "Load in worker processes: DataLoader(num_workers=8, pin_memory=True, persistent_workers=True, prefetch_factor=4). If workers are on already, move the slow stage to the GPU, or store data that is already decoded.",
         "tensorflow": "End the pipeline with .prefetch(tf.data.AUTOTUNE), use .map(…, num_parallel_calls=tf.data.AUTOTUNE), and .cache() what fits into memory.",

@@ -8,7 +8,7 @@ from stepscope.analysis.account.host_timeline import within
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change, with_warm_caches
 from stepscope.analysis.findings.finding import Finding
-from stepscope.analysis.findings.promise import of_part
+from stepscope.analysis.findings.promise import left_as_a_whole, of_part
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.side_effects import FOLLOWING
 from stepscope.analysis.host.causes import host_codes
@@ -45,7 +45,7 @@ def compiling(case: Case, rule: Rule[Case], owned: pl.DataFrame) -> Finding | No
     steps = owned["step"].unique()
     if len(case.lengths) >= STEPS_TO_KNOW_WARM_UP and len(steps) == 1 and steps[0] == case.lengths["step"][0]:
         return None
-    return of_part(case, rule, owned, lambda: _change(case), follow=_TRIALS, goes_as_a_whole=True)
+    return of_part(case, rule, owned, lambda: _change(case), follow=_TRIALS, account=left_as_a_whole)
 
 
 def _change(case: Case) -> Change:
