@@ -31,6 +31,7 @@ from stepscope.registers.calibration.profiler import (
 from stepscope.registers.policy.findings import (
     ACCOUNT_SAVES,
     ACCOUNT_SAVES_LEAST,
+    MOST_SAVED,
     WORTH_A_FINDING,
     WORTH_A_SENTENCE,
     WORTH_SHOWING,
@@ -195,6 +196,19 @@ def left_as_a_whole(case: Case, owned_ns: float) -> Interval:
     """The same of time that a fix removes as a whole, as that of a compiler: all of it is expected to go."""
     share = min(1.0, owned_ns / case.step_ns)
     return Interval(1 - share, 1 - share, 1 - ACCOUNT_SAVES * share)
+
+def no_more_than(case: Case, found: Finding, saved_ns: float) -> Finding:
+    """The finding, promising at most what goes if so much of a step is hidden: a bound that no noise exceeds."""
+    least = 1 - min(1.0, saved_ns / case.step_ns)
+    most = round(1 / max(1 - MOST_SAVED, least), 3)
+    speedup = found.speedup
+    found.speedup = Interval(min(speedup.low, most), min(speedup.mid, most), min(speedup.high, most))
+    found.saves_ns_per_step = min(found.saves_ns_per_step, int((1 - least) * case.basis.ns))
+    if found.left_ns_per_step is not None:
+        ns, left = round(least * case.basis.ns), found.left_ns_per_step
+        found.left_ns_per_step = Interval(max(ns, left.low), max(ns, left.mid), max(ns, left.high))
+    return found
+
 
 
 def saving(

@@ -46,10 +46,6 @@ _INFERENCE: dict[str, dict[str, str]] = {
         "pytorch": "Copy while the device computes: from pinned memory with .to(device, non_blocking=True), on a side stream.",
         _ANY: "Copy the next input while the device computes, from pinned memory.",
     },
-    "exposed-collective": {
-        "pytorch": "Communicate less or faster: fewer ranks of tensor parallelism, the engine's own all-reduce kernels (custom or fused with the norm), or overlap with computation.",
-        _ANY: "Overlap communication with computation, or split the model over fewer ranks.",
-    },
     "fp32-matmul": {
         "pytorch": "Load the model in 16 bits: model.to(torch.bfloat16) (torch.float16 before Ampere); or torch.set_float32_matmul_precision('high') for TF32.",
         "tensorflow": "Convert the model to float16 or bfloat16, or allow TF32: tf.config.experimental.enable_tensor_float_32_execution(True).",
