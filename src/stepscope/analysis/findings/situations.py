@@ -11,9 +11,12 @@ import msgspec
 
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.rules.host.launch_bound import OUTSIDE_GRAPHS
 from stepscope.analysis.serving.workload import INFERENCE
 
 _ANY = "any"
+# Evidence of a finding whose rule has chosen advice for what it saw, in inference, too.
+_CHOSEN = {OUTSIDE_GRAPHS}
 # Codes that only training can have.
 TRAINING_ONLY = (
     "optimizer-loop",
@@ -83,7 +86,7 @@ def fitted(case: Case, found: Iterable[Finding]) -> Iterator[Finding]:
     for finding in found:
         if inference and finding.code in TRAINING_ONLY:
             continue
-        own = texts.get(finding.code, {})
+        own = {} if _CHOSEN & finding.evidence.keys() else texts.get(finding.code, {})
         fix = own.get(case.trace.info.framework or _ANY) or own.get(_ANY)
         yield msgspec.structs.replace(finding, fix=fix) if fix else finding
 

@@ -211,6 +211,12 @@ COLLECTIVE_LEFT_MOST = policy(
     unit="share of the exposed communication",
     why="that stays exposed at most: overlap is seldom complete",
 )
+LAUNCHES_LEAST = policy(
+    "LAUNCHES_LEAST",
+    5,
+    unit="kernels and graphs launched in a step",
+    why="that an eager step must launch before fewer launches are advised: what holds up three or four is not their number",
+)
 LAUNCH_BOUND_LEAST = policy(
     "LAUNCH_BOUND_LEAST",
     0.10,
