@@ -209,7 +209,7 @@ def _judge_job(
 
     told, step_ns = fields["collectives"], _step_ns(fields["steps"], fields.get("job"))
     findings = with_job_speedups(fields["findings"], by_rank, model)
-    with_waits(findings, told)
+    with_waits(findings, told, step_ns)
     findings = with_straggler(findings, told.straggler, step_ns)
     fields["findings"] = with_job(findings, fields.get("job"), step_ns)
 

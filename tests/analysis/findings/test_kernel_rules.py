@@ -169,6 +169,18 @@ def test_a_formula_written_op_by_op_is_unfused() -> None:
     assert found.evidence["kernels_per_step"] == 9
 
 
+def test_kernels_of_another_finding_are_not_counted_among_the_unfused() -> None:
+    """A copy between the ops of a formula belongs to the finding about copies, with its bytes."""
+    ops = [("aten::mul", "[[40000000],[]]", 108)] * 6
+    copy = ("aten::clone", "[[40000000]]", 108)
+    found = found_in(*chain(*ops[:3], copy, copy, copy, *ops[3:]))
+    mine, copies = found["unfused-elementwise"], found["device-copies"]
+    assert mine.share == pytest.approx(0.648, abs=0.03) and copies.share == pytest.approx(0.324, abs=0.03)
+    assert mine.evidence["kernels_per_step"] == 6 and " 6 elementwise" in mine.detail
+    whole = found_in(*chain(*ops[:3], *ops[:3], *ops[3:]))["unfused-elementwise"].evidence
+    assert mine.evidence["intermediate_bytes_per_step"] < 0.75 * whole["intermediate_bytes_per_step"]
+
+
 def chain(*ops: tuple[str, str, int]) -> list[str]:
     """Ops (name, shapes, µs) whose kernels follow one another."""
     rows, at = [], 20
@@ -242,6 +254,16 @@ def test_copies_on_the_device_are_named_by_their_op() -> None:
     found = found_in(*product, *grown)["device-copies"]
     assert found.evidence["ops"] == ["aten::cat"]
     assert 1.3 < found.speedup.mid < 2.2
+
+
+@pytest.mark.parametrize(("kernel", "dtypes", "converts"), [(HALF, BF16, False), (PLAIN, FLOAT, True)])
+def test_a_model_in_16_bits_is_not_converted_again(kernel: str, dtypes: str, converts: bool) -> None:
+    product = op(10, "aten::mm", kernel, "[[8192,8192],[8192,2048]]", dtypes, 20, 500)
+    cast = op(30, "aten::_to_copy", COPY, "[[400000000]]", "float", 520, 250)
+    grown = op(50, "aten::clone", COPY, "[[400000000]]", "float", 770, 200)
+    found = found_in(*product, *cast, *grown)["device-copies"]
+    assert ("model.to(torch.bfloat16)" in found.fix) == converts
+    assert "mostly in aten::_to_copy." in found.detail
 
 
 @pytest.mark.parametrize(("workload", "fires"), [(INFERENCE, True), (TRAINING, False)])

@@ -16,12 +16,12 @@ from stepscope.analysis.basis import RECORDED
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change, as_change, with_busy_host
 from stepscope.analysis.findings.finding import Finding, Interval
+from stepscope.analysis.findings.mostly import join_largest, mostly_in
 from stepscope.analysis.findings.rule import Rule
 from stepscope.analysis.findings.side_effects import FOLLOWING, following
 from stepscope.analysis.findings.spread import Spread
 from stepscope.analysis.parts import spoken
 from stepscope.analysis.replay.plan import USUAL, Plan
-from stepscope.names import short_name
 from stepscope.registers.calibration.profiler import (
     BUSY_DISPATCH,
     BUSY_DISPATCH_WORST,
@@ -31,6 +31,7 @@ from stepscope.registers.calibration.profiler import (
 from stepscope.registers.policy.findings import (
     ACCOUNT_SAVES,
     ACCOUNT_SAVES_LEAST,
+    MOST_SAVED,
     WORTH_A_FINDING,
     WORTH_A_SENTENCE,
     WORTH_SHOWING,
@@ -55,8 +56,7 @@ def of_part(
     ns = case.per_step(owned)
     if ns < least * case.step_ns:
         return None
-    names = case.top_names(owned)
-    mostly = f", mostly in {short_name(names[0]['name'])}" if names and names[0]["name"] else ""
+    mostly = mostly_in(case.top_names(owned), ns)
     left = None if account is None else account(case, ns)
     change, detail = as_change(changed()), f"{case.of_step(ns)}{mostly}."
     spread = choose_spread(change)
@@ -130,7 +130,8 @@ def timed(
     more = case.per_step(also)
     if more >= WORTH_A_SENTENCE * case.step_ns:
         shown["follows"] = case.by_part(also)
-        detail += f" Another {duration(more)}, mostly {_time_of(next(iter(shown['follows'])))}, would disappear as well."
+        mostly = join_largest({_time_of(part): ns for part, ns in shown["follows"].items()}, more)
+        detail += f" Another {duration(more)}, mostly {mostly}, would disappear as well."
     work = case.work_ns(change.largest) / case.basis_ns
     return saving(case, rule, mine + more, left, detail, shown, title, work, spread)
 
@@ -198,6 +199,19 @@ def left_as_a_whole(case: Case, owned_ns: float) -> Interval:
     """The same of time that a fix removes as a whole, as that of a compiler: all of it is expected to go."""
     share = min(1.0, owned_ns / case.step_ns)
     return Interval(1 - share, 1 - share, 1 - ACCOUNT_SAVES * share)
+
+
+def no_more_than(case: Case, found: Finding, saved_ns: float) -> Finding:
+    """The finding, promising at most what goes if so much of a step is hidden: a bound that no noise exceeds."""
+    least = 1 - min(1.0, saved_ns / case.step_ns)
+    most = round(1 / max(1 - MOST_SAVED, least), 3)
+    speedup = found.speedup
+    found.speedup = Interval(min(speedup.low, most), min(speedup.mid, most), min(speedup.high, most))
+    found.saves_ns_per_step = min(found.saves_ns_per_step, int((1 - least) * case.basis.ns))
+    if found.left_ns_per_step is not None:
+        ns, left = round(least * case.basis.ns), found.left_ns_per_step
+        found.left_ns_per_step = Interval(max(ns, left.low), max(ns, left.mid), max(ns, left.high))
+    return found
 
 
 def saving(

@@ -11,9 +11,13 @@ import msgspec
 
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.rules.host.launch_bound import OUTSIDE_GRAPHS
+from stepscope.analysis.findings.waits_of_libraries import WAITS_INSIDE
 from stepscope.analysis.serving.workload import INFERENCE
 
 _ANY = "any"
+# Evidence of a finding whose rule has chosen advice for what it saw, in inference, too.
+_CHOSEN = {OUTSIDE_GRAPHS, WAITS_INSIDE}
 # Codes that only training can have.
 TRAINING_ONLY = (
     "optimizer-loop",
@@ -45,10 +49,6 @@ _INFERENCE: dict[str, dict[str, str]] = {
     "exposed-copy": {
         "pytorch": "Copy while the device computes: from pinned memory with .to(device, non_blocking=True), on a side stream.",
         _ANY: "Copy the next input while the device computes, from pinned memory.",
-    },
-    "exposed-collective": {
-        "pytorch": "Communicate less or faster: fewer ranks of tensor parallelism, the engine's own all-reduce kernels (custom or fused with the norm), or overlap with computation.",
-        _ANY: "Overlap communication with computation, or split the model over fewer ranks.",
     },
     "fp32-matmul": {
         "pytorch": "Load the model in 16 bits: model.to(torch.bfloat16) (torch.float16 before Ampere); or torch.set_float32_matmul_precision('high') for TF32.",
@@ -87,7 +87,7 @@ def fitted(case: Case, found: Iterable[Finding]) -> Iterator[Finding]:
     for finding in found:
         if inference and finding.code in TRAINING_ONLY:
             continue
-        own = texts.get(finding.code, {})
+        own = {} if _CHOSEN & finding.evidence.keys() else texts.get(finding.code, {})
         fix = own.get(case.trace.info.framework or _ANY) or own.get(_ANY)
         yield msgspec.structs.replace(finding, fix=fix) if fix else finding
 

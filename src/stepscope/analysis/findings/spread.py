@@ -160,6 +160,7 @@ _BY_CODE = {
     "dense-zeros": OF_ZEROS,
     "double-precision": OF_TYPES,
     "eager-execution": OF_RUNTIME,
+    "exposed-collective": OF_BOUNDS,
     "exposed-copy": OF_COPIES,
     "grad-in-inference": OF_RUNTIME,
     "host-offload": OF_BOUNDS,

@@ -211,6 +211,12 @@ COLLECTIVE_LEFT_MOST = policy(
     unit="share of the exposed communication",
     why="that stays exposed at most: overlap is seldom complete",
 )
+LAUNCHES_LEAST = policy(
+    "LAUNCHES_LEAST",
+    5,
+    unit="kernels and graphs launched in a step",
+    why="that an eager step must launch before fewer launches are advised: what holds up three or four is not their number",
+)
 LAUNCH_BOUND_LEAST = policy(
     "LAUNCH_BOUND_LEAST",
     0.10,
@@ -459,6 +465,18 @@ UPDATE_WORK = policy(
 )
 
 # Copies and memory.
+OFFLOADED_BYTES = policy(
+    "OFFLOADED_BYTES",
+    16 << 20,
+    unit="bytes of a copy",
+    why="from which it may be the weights of a layer: batches have one or two arrays that are as large",
+)
+OFFLOADED_ARRAYS = policy(
+    "OFFLOADED_ARRAYS",
+    3,
+    unit="copies from pinned memory in a step",
+    why="of at least that size, from which they are taken for weights: a layer has several, a batch hardly more than two",
+)
 DETOUR_BYTES = policy(
     "DETOUR_BYTES", 64 << 10, unit="bytes", why="less is a figure that was read, not data that was moved"
 )

@@ -22,7 +22,7 @@ from stepscope.units import duration, percent
 def with_job(findings: Sequence[Finding], job: Job | None, step_ns: int | None) -> list[Finding]:
     """The findings with those of the job, whose time no longer counts as communication of its own."""
     if job is None or not job.is_replayed or not step_ns:
-        return list(findings)
+        return _without_waits(findings, step_ns)
     mine = [finding for rule in JOB_RULES for finding in rule.findings(job)]
     rest: list[Finding] = []
     for finding in findings:
@@ -47,6 +47,16 @@ def _rank(ranked: list[Finding], causes: set[str]) -> list[Finding]:
     return others
 
 
+def _without_waits(findings: Sequence[Finding], step_ns: int | None) -> list[Finding]:
+    """The same without a replay: of what ranks spend in communication, overlap hides nothing of the waits for each other."""
+    symptoms = [finding for finding in findings if finding.code == EXPOSED_COLLECTIVE.code]
+    for finding in symptoms:
+        transfers = finding.evidence.get("transfers_ns_per_step")
+        if step_ns and transfers is not None:
+            _promise_at_most(finding, step_ns, transfers)
+    return _rank(list(findings), {_STRAGGLER}) if symptoms else list(findings)
+
+
 def _promise_transfers(finding: Finding, job: Job) -> None:
     """Most of what ranks spend in communication is waiting for each other: only transfers can be hidden."""
     step_ns, transfers = job.replayed_ns, job.transfers_ns
@@ -54,12 +64,20 @@ def _promise_transfers(finding: Finding, job: Job) -> None:
         return
     if _BLOCKING & job.sizes.keys():
         finding.certainty = min(finding.certainty, HIDING_CERTAINTY)
+    _promise_at_most(finding, step_ns, transfers)
+
+
+def _promise_at_most(finding: Finding, step_ns: int, transfers: int) -> None:
+    """Half to all of the transfers, and no more than the rank has other work to hide them behind."""
     least = (1 - COLLECTIVE_LEFT_MOST) * transfers
     saves = round((least + transfers) / 2)
     if saves >= finding.saves_ns_per_step:
         return
     finding.saves_ns_per_step = saves
-    finding.speedup = Interval(*(speedup(step_ns, each) for each in (least, saves, transfers)))
+    before = finding.speedup
+    own = (before.low, before.mid, before.high)
+    gains = (speedup(step_ns, each) for each in (least, saves, transfers))
+    finding.speedup = Interval(*(min(pair) for pair in zip(gains, own, strict=True)))
     finding.left_ns_per_step = None
     finding.detail += f" The whole job gains {finding.speedup.mid:.2f}×: the rest is waiting for other ranks."
 

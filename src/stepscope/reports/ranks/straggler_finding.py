@@ -27,14 +27,16 @@ class LateRank:
     step_ns: int | None
 
 
-def with_waits(findings: Sequence[Finding], told: Collectives) -> None:
+def with_waits(findings: Sequence[Finding], told: Collectives, step_ns: int | None) -> None:
     """Say in `exposed-collective` how much of the ranks' time in matched collectives is spent waiting for ranks that arrive later."""
     matched = [row for row in told.rows if row.wait_ns is not None and row.name in SYMMETRIC]
     spent = sum(row.total_ns for row in matched)
     for finding in findings:
         if finding.code == EXPOSED_COLLECTIVE.code and spent:
             share = min(1.0, sum(row.wait_ns or 0 for row in matched) / spent)
-            finding.evidence = {**finding.evidence, "wait_share": round(share, 4)}
+            transfers = round((1 - share) * finding.share * (step_ns or 0))
+            waits = {"wait_share": round(share, 4), "transfers_ns_per_step": transfers}
+            finding.evidence = {**finding.evidence, **waits}
             finding.detail += f" {percent(share)} of all ranks' time in collectives is spent waiting for ranks that arrive later."
 
 

@@ -10,6 +10,7 @@ from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.copy_items import copy_items
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.host_results import host_results
+from stepscope.analysis.findings.mostly import mostly_in
 from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.host.causes import host_causes
@@ -69,9 +70,9 @@ def _find_results(case: Case) -> Finding | None:
         return None
     moved = int(case.trace.copies.filter(pl.col("event").is_in(results.copies.implode()))["bytes"].sum())
     computing = results.owned.filter(pl.col("part") == "python")
-    names = case.top_names(computing, 1)
+    mostly = mostly_in(case.top_names(computing), case.per_step(computing))
     detail = f"{case.of_step(case.per_step(results.owned))} passes while results are copied to the host and computed on there"
-    detail += f", mostly in {short_name(names[0]['name'])}." if names and names[0]["name"] else "."
+    detail += f"{mostly}."
     evidence = {"bytes_per_step": moved // max(1, len(case.lengths))}
     found = timed(case, RULE, results.owned, results.changed, detail, evidence, _RESULTS)
     found.fix, found.where = _COMPUTE_FIRST, case.places(computing)

@@ -16,6 +16,7 @@ from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host.unbatched_loop import at_best, batched, held_up, in_loops, reading
 from stepscope.analysis.findings.spread import OF_READS
 from stepscope.analysis.findings.staging import uploads
+from stepscope.analysis.findings.waits_of_libraries import name_library
 from stepscope.analysis.host.causes import host_codes
 from stepscope.analysis.host.functions import where
 from stepscope.analysis.host.loops import Loops
@@ -54,6 +55,8 @@ def _of_waits(case: Case, waits: pl.DataFrame, answers: pl.Series) -> Finding | 
     together = _are_of_results(case)
     spread = OF_READS if together and _first_reads(case).any() else None
     found = of_part(case, RULE, waits, lambda: without_waits(case, answers), choose_spread=lambda _: spread)
+    if found is not None and case.device is not None:
+        name_library(case, found, waits)
     if found is not None and together:
         found.detail += " A step reads values one by one: fetch them together, with one jax.device_get of the arrays that they are from."
     return found

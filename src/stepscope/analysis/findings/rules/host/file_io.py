@@ -7,10 +7,10 @@ import polars as pl
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change, with_warm_caches
 from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.mostly import mostly_in
 from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.host.functions import calls_of
-from stepscope.names import short_name
 from stepscope.registers.policy.findings import WORTH_A_FINDING
 
 _OF_CALL = ("io", "copy", "sync", "dispatch", "python", "device_gap")
@@ -27,8 +27,7 @@ def find(case: Case) -> Finding | None:
     ns = case.per_step(owned)
     if ns < WORTH_A_FINDING * case.step_ns:
         return None
-    names = case.top_names(files, 1)
-    mostly = f", mostly in {short_name(names[0]['name'])}" if names and names[0]["name"] else ""
+    mostly = mostly_in(case.top_names(files), case.per_step(files))
     in_calls = pl.lit(calls.inside.gather(case.plan.host["event"]).fill_null(False))
     smallest = case.plan.with_host(pl.col("cause") == "io")
     largest = (

@@ -8,6 +8,7 @@ import polars as pl
 
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change, with_warm_caches
+from stepscope.analysis.findings.cheaper_ops import advise_on_op
 from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.profiler_doubt import withdraw, without_doubt
 from stepscope.analysis.findings.promise import of_part, saving
@@ -289,8 +290,9 @@ def _find_dominant(case: Case) -> Finding | None:
     ns = case.per_step(owned)
     case.claim(owned)
     at_best = Interval(1 - ns / case.step_ns, 1.0, 1.0)
+    kinds = case.trace.events["kind"].gather(owned["named_by"])
     is_function = next(iter(case.by_part(owned))) == "python"
-    return saving(
+    found = saving(
         case,
         RULE,
         ns,
@@ -299,6 +301,10 @@ def _find_dominant(case: Case) -> Finding | None:
         {"names": names},
         "" if is_function else "One op takes most of the step",
     )
+    is_op = not is_function and not kinds.is_in(["python", "annotation"]).any()
+    advice = advise_on_op(names[0]["name"], case.trace.info.framework) if is_op else None
+    found.fix = advice or found.fix
+    return found
 
 
 RULE: Rule[Case] = Rule(

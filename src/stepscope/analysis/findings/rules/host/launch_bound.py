@@ -20,6 +20,7 @@ from stepscope.analysis.findings.staging import is_staging
 from stepscope.analysis.host.causes import is_wait
 from stepscope.analysis.host.program_calls import PROGRAM_CALL, PROGRAM_CALLS
 from stepscope.analysis.replay.plan import Plan
+from stepscope.analysis.serving.workload import INFERENCE
 from stepscope.lazy import dataclass
 from stepscope.registers.calibration.kernels import (
     FUSED_OPTIMIZER_LAUNCHES,
@@ -40,6 +41,7 @@ from stepscope.registers.policy.findings import (
     LAUNCH_BOUND_LEAST,
     LAUNCH_GAIN_AFTER_FIXES,
     LAUNCH_GAIN_LEAST,
+    LAUNCHES_LEAST,
     LONGEST_LAUNCH_NS,
     SURE_GAIN,
     UNSURE_LAUNCHES,
@@ -47,6 +49,7 @@ from stepscope.registers.policy.findings import (
 )
 from stepscope.registers.policy.ranking import LAUNCHES_BESIDE_CAUSE
 from stepscope.trace.frames import take_median
+from stepscope.trace.graphs import graph_work
 from stepscope.trace.lookup import is_named
 from stepscope.trace.scopes import ancestors
 from stepscope.units import duration
@@ -57,6 +60,8 @@ def find(case: Case) -> Finding | None:
     launches = slow_launches(case)
     if launches is None or is_eager(case) or not has_launches(case) or has_data_dependent_shapes(case):
         return None
+    if not launches_enough(case):
+        return None
     if case.has_found(DEVICE_SYNC.code) and waits_per_step(case) >= WAITS_BEFORE_LAUNCHES:
         _say_second_stage(case, launches)
         return None
@@ -64,6 +69,8 @@ def find(case: Case) -> Finding | None:
     graph = launches.changed
     changed = Change(_launched_less(case), graph.largest) if case.has_device else graph
     found = timed(case, RULE, launches.owned, changed, launches.detail, launches.evidence, title=title)
+    if OUTSIDE_GRAPHS in found.evidence and not case.runs_programs:
+        found.fix = _REST_OF_INFERENCE if case.workload == INFERENCE else _REST
     return behind_causes(case.earlier, without_doubt(case, found, graph.smallest))
 
 
@@ -84,6 +91,9 @@ _CAUSES = ("optimizer-loop", _CASTS, "recomputed-weights", "sequential-scan")
 _WRAPPER = r"^EagerExecute$"
 _CALLS = rf"{PROGRAM_CALLS}|^Eager(Local|Remote)?Execute"
 _DATA_DEPENDENT = r"^aten::(nonzero|masked_select|_?unique\w*|repeat_interleave)$"
+OUTSIDE_GRAPHS = "kernels_outside_graphs_per_step"  # in the evidence
+_REST = "Bring the rest of the step into the graphs that it has already: what runs between the compiled regions (casts, the loss, gradients that are added up, the optimizer), with torch.compile around the whole step (fullgraph=True shows what breaks a graph) and a fused optimizer, or one torch.cuda.graph of forward, backward and optimizer."
+_REST_OF_INFERENCE = "Bring the rest of the step into the graphs that it has already: sampling, casts and copies between them (fullgraph=True shows what breaks a graph); or compute more requests in one batch."
 
 
 def _say_second_stage(case: Case, launches: Launches) -> None:
@@ -116,16 +126,41 @@ def slow_launches(case: Case) -> Launches | None:
     changed = captured(case)
     if not _launches_too_slowly(case, changed):
         return None
-    work = case.trace.events.filter((pl.col("kind") == "kernel") & pl.col("step").is_not_null())
-    per_step, typical = len(work) / max(1, len(case.lengths)), take_median(work["dur_ns"])
-    detail = f"The framework's own work between ops takes {case.of_step(ns)}."
-    if len(work):
-        detail = (
-            f"The device idles {case.of_step(ns)} while the host launches {per_step:,.0f} kernels, half of them "
-            f"shorter than {duration(typical)}."
-        )
-    evidence = {"kernels_per_step": round(per_step), "median_kernel_ns": typical}
+    detail, evidence = _described(case, ns)
     return Launches(owned, changed, detail, evidence)
+
+
+def _described(case: Case, ns: int) -> tuple[str, dict[str, Any]]:
+    """What the host launches meanwhile, in words and as evidence; what is in graphs already needs no launch of its own."""
+    work, graphed = _kernels(case)
+    steps = max(1, len(case.lengths))
+    alone = work.filter(~pl.col("id").is_in(graphed["event"].implode()))
+    typical = take_median(alone["dur_ns"])
+    evidence = {"kernels_per_step": round(len(work) / steps), "median_kernel_ns": typical}
+    if work.is_empty():
+        return f"The framework's own work between ops takes {case.of_step(ns)}.", evidence
+    what = f"{len(alone) / steps:,.0f} kernels"
+    if len(alone) < len(work):
+        evidence |= {OUTSIDE_GRAPHS: round(len(alone) / steps)}
+        what = f"{len(alone) / steps:,.0f} of {len(work) / steps:,.0f} kernels one by one, outside of the graphs that the step has already"
+    half = f", half of them shorter than {duration(typical)}" if len(alone) else ""
+    return f"The device idles {case.of_step(ns)} while the host launches {what}{half}.", evidence
+
+
+def _kernels(case: Case) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The kernels of the steps, and the launches of graphs with their work."""
+    work = case.trace.events.filter((pl.col("kind") == "kernel") & pl.col("step").is_not_null())
+    return work, graph_work(case.trace)
+
+
+def launches_enough(case: Case) -> bool:
+    """Whether an eager step launches so much that launching less could make a difference: graphs count once."""
+    if case.device is None or case.runs_programs:
+        return True
+    work, graphed = _kernels(case)
+    inside = work["id"].is_in(graphed["event"].implode())
+    graphs = graphed.filter(pl.col("event").is_in(work["id"].implode()))["launch"].n_unique()
+    return int((~inside).sum()) + graphs >= LAUNCHES_LEAST * len(case.lengths)
 
 
 def has_launches(case: Case) -> bool:
@@ -243,7 +278,7 @@ RULE: Rule[Case] = Rule(
     turn=150,
     page="device",
     owns="`dispatch`",
-    change="half of the launches disappear, as when two passes become one; at best, the step is launched as one graph: 0.3 to 1 µs between kernels, 2 to 4 µs between those of XLA programs. If the unprofiled step is unknown, as `host-python`",
+    change="half of the launches disappear, as when two passes become one; at best, the step is launched as one graph: 0.3 to 1 µs between kernels, 2 to 4 µs between those of XLA programs. If the unprofiled step is unknown, as `host-python`. Nothing if an eager step launches fewer than five kernels and graphs",
     certainty=UNSURE_LAUNCHES,
     fix={
         "pytorch": "Launch less, bigger work: torch.compile(model, mode='reduce-overhead') (CUDA graphs), or a larger batch. Fused optimizers: fused=True.",

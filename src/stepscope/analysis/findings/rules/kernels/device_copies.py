@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
 
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.mostly import mostly_in
 from stepscope.analysis.findings.promise import shorten_kernels, timed
 from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.analysis.kernels.names.dtypes import NARROW
 from stepscope.analysis.serving.workload import TRAINING
-from stepscope.registers.policy.findings import COPIES_ON_DEVICE_LEAST, TOP_NAMES, UNSURE_KERNELS
+from stepscope.registers.policy.findings import COPIES_ON_DEVICE_LEAST, MAJORITY, TOP_NAMES, UNSURE_KERNELS
 from stepscope.trace.lookup import are_named, is_named
 from stepscope.trace.scopes import ancestors, at_or_inside
 
@@ -17,6 +21,7 @@ from stepscope.trace.scopes import ancestors, at_or_inside
 _COPYING_KERNEL = r"^(memcpy\d+(_\w+)?|(wrapped_|loop_)?copy([._]\w+)*)$"
 _COPIES = r"^aten::(copy_|_to_copy|clone|contiguous|cat|stack|repeat|index_copy_|_foreach_copy_)$"
 _CAST = r"^aten::_to_copy$"
+_FIX_OF_16_BITS = "Write results where they are needed: preallocate and fill instead of torch.cat, avoid .contiguous() and .clone(), and use fused versions of what computes in float32 between products in 16 bits (norms, rotary embeddings), which cast inside the kernel."
 
 
 def find(case: Case) -> Finding | None:
@@ -26,11 +31,14 @@ def find(case: Case) -> Finding | None:
     ns = case.per_step(owned)
     if ns < COPIES_ON_DEVICE_LEAST * case.step_ns:
         return None
-    names = _ops_of(case, owned)
-    where = f", mostly in {names[0]}" if names else ""
-    detail = f"{case.of_step(ns)} only copies tensors on the device{where}."
+    ops = _ops_of(case, owned)
+    detail = f"{case.of_step(ns)} only copies tensors on the device{mostly_in(ops, ns)}."
     gone = owned["named_by"].unique().to_frame("event").with_columns(least=pl.lit(0.0), most=pl.lit(0.0))
-    return timed(case, RULE, owned, shorten_kernels(case, gone), detail, {"ops": names})
+    names = [each["name"] for each in ops]
+    found = timed(case, RULE, owned, shorten_kernels(case, gone), detail, {"ops": names})
+    if case.trace.info.framework == "pytorch" and _is_converted(case):
+        found.fix = _FIX_OF_16_BITS
+    return found
 
 
 def _copying(case: Case) -> pl.Series:
@@ -60,8 +68,17 @@ def _named_copies(case: Case) -> pl.Series:
     return found
 
 
-def _ops_of(case: Case, owned: pl.DataFrame) -> list[str]:
-    """The outermost ops that copy, the longest first."""
+def _is_converted(case: Case) -> bool:
+    """Whether the model is in 16 bits already: most of the time of its products is, without autocast, which casts weights."""
+    if case.has_found("weight-casts"):
+        return False
+    products = case.kernels.filter(pl.col("eligible").fill_null(False))
+    narrow = products.filter(pl.col("precision").is_in(NARROW))
+    return int(narrow["dur_ns"].sum()) > MAJORITY * int(products["dur_ns"].sum())
+
+
+def _ops_of(case: Case, owned: pl.DataFrame) -> list[dict[str, Any]]:
+    """The outermost ops that copy, the longest first, with their ns in a step."""
     events = case.trace.events
     op = owned.select(event="named_by", ns="ns").join(case.trace.kernels.select("event", "op"), on="event")
     outer = ancestors(events, events["kind"] == "op").gather(op["op"])
@@ -73,7 +90,8 @@ def _ops_of(case: Case, owned: pl.DataFrame) -> list[str]:
         .agg(pl.col("ns").sum())
         .sort("ns", "name", descending=[True, False])
     )
-    return summed["name"].head(TOP_NAMES).to_list()
+    rows = summed.head(TOP_NAMES).iter_rows()
+    return [{"name": name, "ns_per_step": int(ns / case.step_count)} for name, ns in rows]
 
 
 RULE: Rule[Case] = Rule(

@@ -46,6 +46,7 @@ _CONVOLVES = pl.col("name").str.contains("(?i)conv").fill_null(False)
 _LAYOUT = r"_(tn|nn|nt|tt)(?:_|$)"
 # Products in plain fp32 were asked for there: without that, they are done in TF32.
 _TF32_BY_DEFAULT = ("jax", "tensorflow")
+_NOTHING = speedup(Interval().low, Interval().high)
 
 
 def find(case: Case) -> Finding | None:
@@ -77,7 +78,9 @@ def _with_tf32(case: Case, found: Finding, products: pl.DataFrame) -> Finding:
     gain = case.gain(left_by_replay(case, faster), code=RULE.code)
     tf32, half = gain.speedup, found.speedup
     found.evidence = {**found.evidence, "tf32": _figures(tf32), "bf16": _figures(half)}
-    found.detail += f" TF32: {speedup(tf32.low, tf32.high)}; bfloat16: {speedup(half.low, half.high)}."
+    figures = speedup(tf32.low, tf32.high), speedup(half.low, half.high)
+    if set(figures) != {_NOTHING}:
+        found.detail += " TF32: {}; bfloat16: {}.".format(*figures)
     either = _choose_fix(case, tf32, half)
     found.speedup = either(tf32, half)
     if gain.left_ns and found.left_ns_per_step:

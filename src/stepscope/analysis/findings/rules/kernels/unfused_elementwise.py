@@ -63,7 +63,7 @@ def _promised(case: Case, chains: pl.DataFrame, formulas: pl.DataFrame) -> Findi
     ns = case.per_step(owned)
     if ns < WORTH_A_FINDING * case.step_ns:
         return None
-    why, evidence = _traffic(case, chains)
+    why, evidence = _traffic(case, chains, owned)
     shorter = shorten_kernels(case, chosen.select("event", "least", "most"))
     change = without_dispatch(shorter, _arithmetic(case, formulas))
     return timed(case, RULE, owned, change, f"{case.of_step(ns)} {why}", evidence)
@@ -108,7 +108,7 @@ def _advised(case: Case, chains: pl.DataFrame) -> Finding | None:
     ns = case.per_step(owned)
     if ns < WORTH_A_FINDING * case.step_ns:
         return None
-    why, evidence = _traffic(case, chains)
+    why, evidence = _traffic(case, chains, owned)
     found = RULE.finding(
         detail=f"{case.of_step(ns)} {why}",
         fix=_COMPILE.get(case.trace.info.framework or "", RULE.fix[ANY]),
@@ -121,11 +121,13 @@ def _advised(case: Case, chains: pl.DataFrame) -> Finding | None:
     return found
 
 
-def _traffic(case: Case, chains: pl.DataFrame) -> tuple[str, dict[str, int]]:
-    """What the chains keep in memory, in words and as evidence."""
-    steps = max(1, len(case.lengths))
-    saved = int((chains["bytes_total"] - chains["bytes_in_out"]).sum() / steps)
-    count = int(chains["kernels"].sum() / steps)
+def _traffic(case: Case, chains: pl.DataFrame, owned: pl.DataFrame) -> tuple[str, dict[str, int]]:
+    """What those kernels of the chains that the finding owns keep in memory, in words and as evidence: of each chain their part of its bytes."""
+    inside = case.compute.kernels.join(chains, on="chain")
+    part = pl.col("bytes").fill_null(0) / pl.col("bytes_total").clip(lower_bound=1)
+    kept = part * (pl.col("bytes_total") - pl.col("bytes_in_out"))
+    mine = inside.with_columns(kept=kept).filter(pl.col("event").is_in(owned["named_by"].unique().implode()))
+    saved, count = int(mine["kept"].sum() / case.step_count), int(len(mine) / case.step_count)
     why = (
         f"is spent in {count:,} elementwise, reduction and copy kernels that follow one another. Fused, "
         f"{size(saved)} of intermediate tensors a step would stay on chip."

@@ -8,6 +8,7 @@ import polars as pl
 
 from stepscope.analysis.findings.case import Case, StepTimes
 from stepscope.analysis.findings.finding import Finding, Interval
+from stepscope.analysis.findings.mostly import mostly_in
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.host.functions import functions_of_slow_steps
 from stepscope.analysis.input_facts import input_facts
@@ -69,7 +70,7 @@ def slow_steps(case: Case) -> Finding | None:
     inside = steps.slices_in(slow["step"]).filter(~pl.col("part").is_in(["compute"]))
     names = case.top_names(inside, steps=steps.usual_count)
     called = _called_in_slow_steps(steps)
-    mostly = f", mostly in {short_name(names[0]['name'])}" if names and names[0]["name"] else ""
+    mostly = mostly_in(names, int(inside["ns"].sum()) / steps.usual_count)
     share = extra / mean
     gain = case.gain(Interval(1 - share, 1 - share, 1 - ACCOUNT_SAVES_LEAST * share), of_all=True)
     mostly = (

@@ -1,0 +1,71 @@
+"""Weights that are kept in pinned memory of the host and sent layer by layer."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from stepscope.analysis.findings.apply import apply_rules
+from stepscope.analysis.findings.finding import Finding
+from stepscope.trace.frames import conform
+from tests.builders.cases import HEAD, case_of, gemm, steps
+from tests.builders.inline import trace_of
+
+MIB = 1 << 20
+
+
+def found_in(
+    count: int, computing: int, mib: int = 160, source: str = "Pinned", framework: str = "pytorch"
+) -> dict[str, Finding]:
+    """Steps of 1 ms that send so many arrays of that size and then compute; the host waits."""
+    length = (960 - computing) // count
+    rows = []
+    for k in range(count):
+        rows += [
+            f"main  {5 * k}  4  cudaMemcpyAsync  runtime  Memcpy HtoD",
+            f"stream 7  {10 + length * k}  {length}  Memcpy HtoD  copy  -",
+        ]
+    rows += [*gemm(5 * count, computing, 10 + length * count)]
+    rows += [f"main  {5 * count + 12}  {980 - 5 * count}  cudaStreamSynchronize  runtime  -"]
+    trace = trace_of("\n".join([HEAD, *steps(*rows, count=4)]), framework=framework)
+    copies = trace.events.filter(pl.col("kind") == "copy").select(
+        event="id",
+        bytes=pl.lit(mib * MIB),
+        direction=pl.lit("HtoD"),
+        source=pl.lit(source),
+        target=pl.lit("Device"),
+    )
+    tables = {**trace.tables, "copies": conform(copies, trace.copies.schema)}
+    return {each.code: each for each in apply_rules(case_of(trace.over(tables, trace.cold)))}
+
+
+def test_no_more_is_promised_than_computation_can_hide() -> None:
+    """200 µs of 1 ms: with all of it hidden, 800 are left."""
+    found = found_in(4, 200)
+    offload = found["host-offload"]
+    assert "exposed-copy" not in found
+    assert offload.class_ == "time"
+    assert 1.0 <= offload.speedup.low < offload.speedup.mid < offload.speedup.high <= 1.26
+    assert "640 MiB" in offload.detail
+    assert "Keep weights on the device" in offload.fix and "pin_memory" not in offload.fix
+
+
+def test_with_hardly_any_computation_it_is_advice() -> None:
+    offload = found_in(4, 20)["host-offload"]
+    assert (offload.class_, offload.speedup.high) == ("advice", 1.0)
+    assert offload.share > 0.9
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"count": 2},  # pictures and their masks
+        {"mib": 4},
+        {"source": "Pageable"},
+        {"computing": 600},
+        {"framework": "jax"},
+    ],
+)
+def test_batches_are_not_taken_for_weights(other: dict[str, int | str]) -> None:
+    arguments = {"count": 4, "computing": 200, **other}
+    assert "host-offload" not in found_in(**arguments)  # type: ignore[arg-type]

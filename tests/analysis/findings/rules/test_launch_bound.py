@@ -1,0 +1,44 @@
+"""Launches that hold the device up, in steps with and without graphs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.rules.host.launch_bound import RULE
+from stepscope.reports.build import report
+from tests.builders.cases import case_of_text, gemm, steps
+
+FIXTURES = Path(__file__).parents[3] / "fixtures"
+
+
+def found_in(path: Path) -> dict[str, Finding]:
+    return {found.code: found for found in report(path, sections=["findings"]).findings}
+
+
+def test_a_step_with_graphs_is_advised_to_bring_the_rest_into_them() -> None:
+    found = found_in(FIXTURES / "graphs" / "reduce_overhead.json.gz")["launch-bound"]
+    assert "launches 11 of 22 kernels one by one, outside of the graphs" in found.detail
+    assert found.evidence["kernels_outside_graphs_per_step"] == 11
+    assert "into the graphs that it has already" in found.fix
+    assert "mode='reduce-overhead'" not in found.fix
+
+
+@pytest.mark.parametrize(("count", "codes"), [(4, []), (5, ["launch-bound"])])
+def test_a_handful_of_launches_is_not_too_many(count: int, codes: list[str]) -> None:
+    """Ops of 160 µs with kernels of 5: what holds up three or four of them is not how many there are."""
+    rows = []
+    for k in range(count):
+        at = (990 // count) * k
+        rows += [f"main  {at}  80  aten::add  op  -", *gemm(at + 60, 5, begin=at + 75)]
+    case = case_of_text(steps(*rows, count=4))
+    assert [found.code for found in RULE.findings(case)] == codes
+
+
+def test_products_that_gain_nothing_show_no_figures_of_it() -> None:
+    found = found_in(FIXTURES / "kineto" / "streams.pt.trace.json.gz")
+    assert "launch-bound" not in found
+    assert "tensor cores" in found["fp32-matmul"].detail
+    assert not any("1.00×" in each.detail for each in found.values())
