@@ -15,6 +15,7 @@ from stepscope.reports.model.report import BreakdownRow, Finding, Problem, Repor
 from stepscope.reports.render.html_tables import table_html
 from stepscope.reports.tables.tables import ORDER, TITLES, names_table, tables_of
 from stepscope.reports.wording.basis import step_label
+from stepscope.reports.wording.devices import charged_device
 from stepscope.reports.wording.facts import VERDICT, facts_of, is_sentence
 from stepscope.reports.wording.headline import devices, figures, title
 from stepscope.reports.wording.parts import part
@@ -99,7 +100,7 @@ def _cards(report: Report) -> Iterator[tuple[str, str]]:
         yield step_label(steps), units.duration(steps.basis_ns)
     busy = sum(row.share for row in report.breakdown if part(row.part).is_busy)
     if report.breakdown and any(row.part == "compute" for row in report.breakdown):
-        yield "device busy", share(busy)
+        yield f"{charged_device(report) or 'device'} busy", share(busy)
     idle = [row for row in in_order(report.breakdown) if not part(row.part).is_busy]
     if idle and idle[0].share >= 0.01:
         why = idle[0].part

@@ -9,6 +9,7 @@ from stepscope import units
 from stepscope.analysis.parts import PARTS, spoken
 from stepscope.lazy import dataclass
 from stepscope.reports.model.report import BreakdownRow, Finding, Interval, Report, StepRow
+from stepscope.reports.wording.devices import charged_device
 from stepscope.reports.wording.parts import part
 from stepscope.reports.wording.values import share
 
@@ -31,7 +32,11 @@ def own_steps(report: Report) -> int:
 
 
 def basis(report: Report) -> str:
-    """What the account is over."""
+    """What the account is over; of several devices in a process it is of the one that decides."""
+    return ", ".join(filter(None, [_steps_in_words(report), charged_device(report)]))
+
+
+def _steps_in_words(report: Report) -> str:
     if not report.steps.rows or report.steps.source == "whole":
         asked_for = report.steps.confidence == "high"
         return "the whole recording" + ("" if asked_for else ", since no steps were found")

@@ -9,6 +9,7 @@ import { helpLink } from "../shell/help.js";
 import { shortName } from "../text/names.js";
 import { failure } from "../shell/notice.js";
 import { follow } from "../shell/place.js";
+import { chargedDevice } from "../text/devices.js";
 import { inOrder, part, placed } from "../text/parts.js";
 import { table } from "./tables.js";
 
@@ -32,8 +33,13 @@ export function stepsOf(report, rank = null) {
   return report.steps.source === "whole" || report.steps.source === "none" ? null : ownRows(report, rank).length || null;
 }
 
-/** What the account is over. @param {import("../types").Report} report */
+/** What the account is over; of several devices in a process it is of the one that decides. @param {import("../types").Report} report */
 export function basis(report) {
+  return [stepsInWords(report), chargedDevice(report)].filter(Boolean).join(", ");
+}
+
+/** @param {import("../types").Report} report */
+function stepsInWords(report) {
   if (!report.steps.rows.length || report.steps.source === "whole")
     return `the whole recording${report.steps.confidence === "high" ? "" : ", since no steps were found"}`;
   const ranks = report.profile.ranks.length;
