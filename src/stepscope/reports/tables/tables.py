@@ -142,7 +142,7 @@ _MEMORY = (
     Column("growth_bytes_per_step", "growth per step", "bytes"),
     Column("never_freed_bytes", "never freed", "bytes", minor=True),
     Column("fragmentation", "fragmentation", "share", minor=True),
-    Column("known_share", "known", "share", minor=True),
+    Column("known_share", "recorded", "share", minor=True),
 )
 _LIVE = (
     Column("where", "device"),
