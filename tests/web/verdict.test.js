@@ -21,7 +21,7 @@ const report = (changes) => ({
   problems: [],
   breakdown: [part("compute", 0.04), part("dispatch", 0.8), part("input", 0.16)],
   findings: [finding],
-  steps: { count: 3, basis: "recorded", basis_ns: 11_560_499, sentence: "A step takes 11.6 ms as recorded." },
+  steps: { count: 3, basis: "recorded", basis_ns: 11_560_499, rows: [], critical_devices: {}, sentence: "A step takes 11.6 ms as recorded." },
   device: { mfu: null, busy_share: 0.04 },
   ...changes,
 });
@@ -40,6 +40,12 @@ test("the first figures leave out what is not known", () => {
     headlines(report({ findings: [] })).map(([label]) => label),
     ["mean of 3 steps, as recorded", "device busy", "idle: dispatch"],
   );
+});
+
+test("of several devices it says which one is busy so long", () => {
+  const rows = [0, 1].map((device) => ({ rank: 0, device, step: 0, start_ns: 0, duration_ns: 1, parts: {}, partial: false, outlier: false }));
+  const steps = { ...report({}).steps, rows, critical_devices: { 0: 1 } };
+  assert.equal(headlines(report({ steps, findings: [] }))[1][0], "device 1 busy");
 });
 
 test("the card of the top finding has its bounds, and below them what is most likely", () => {

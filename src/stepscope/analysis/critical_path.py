@@ -14,6 +14,7 @@ from functools import cached_property
 import polars as pl
 
 from stepscope.analysis.account.host_timeline import cut_by, host_timeline, main_track, within
+from stepscope.analysis.account.places import BEFORE, END, places
 from stepscope.analysis.account.unrecorded_waits import unrecorded_waits
 from stepscope.analysis.host.causes import host_causes
 from stepscope.analysis.parts import BUSY_PARTS, PARTS, spoken
@@ -37,6 +38,7 @@ PATH: Schema = {
     "event": pl.UInt32,
     "kind": Kind,
     "name": pl.String,
+    "before": pl.Boolean,
 }
 # What a row without an event of its own is called.
 LATENCY, QUEUED = "launch latency", "queued on the device"
@@ -50,13 +52,16 @@ _ROWS: Schema = {
     "kind": Kind,
     "event": pl.UInt32,
     "label": _Label,
+    "before": pl.Boolean,
 }
 _NODES: Schema = {**_ROWS, "track": pl.UInt32, "low": pl.Int64, "high": pl.Int64}
 
 
 @dataclass(frozen=True)
 class CriticalPath:
-    """`pieces`: step, start_ns, end_ns, kind, event, label; they fill each step in time order. `names`: of the events.
+    """`pieces`: step, start_ns, end_ns, kind, event, label, before; they fill each step in time order. `names`: of the events.
+
+    `before`: the event did not spend the time, it came next.
 
     `source`: replay, or account where there was nothing to replay or the replay did not fit.
     """
@@ -67,19 +72,19 @@ class CriticalPath:
 
     @cached_property
     def rows(self) -> pl.DataFrame:
-        """step, start_ns, end_ns, event, kind, name."""
+        """step, start_ns, end_ns, event, kind, name, before."""
         return conform(self._named(self.pieces), PATH)
 
     def by_name(self) -> pl.DataFrame:
-        """kind, name, ns, count, event and step of the longest one, for what has the same kind and name."""
+        """kind, name, before, ns, count, event and step of the longest one, for what has the same kind and name."""
         rows = self.pieces.select(self._numbered().alias("key"), ns=pl.col("end_ns") - pl.col("start_ns"))
         summed = rows.group_by("key").agg(pl.col("ns").sum(), count=pl.len())
         longest = order.largest_of_each(
             buffer(rows["key"]), buffer(rows["ns"]), take_largest(rows["key"], -1) + 1
         )
         first = self.pieces[series("row", longest, pl.UInt32).gather(summed["key"])]
-        found = first.select("kind", "label", "event", "step").hstack(summed.select("ns", "count"))
-        return self._named(found).select("kind", "name", "ns", "count", "event", "step")
+        found = first.select("kind", "label", "before", "event", "step").hstack(summed.select("ns", "count"))
+        return self._named(found).select("kind", "name", "before", "ns", "count", "event", "step")
 
     def _numbered(self) -> pl.Series:
         """A number for each kind and name. Of names only their own numbers count: there are as many pieces as events."""
@@ -89,7 +94,8 @@ class CriticalPath:
         what = pl.coalesce(
             label.cast(pl.UInt32), name.cast(pl.UInt32) + labels + 1, pl.lit(labels, pl.UInt32)
         )
-        return pl.select(what * len(KINDS) + pieces["kind"].to_physical().cast(pl.UInt32)).to_series()
+        kind = pl.when(pieces["before"]).then(len(KINDS)).otherwise(pieces["kind"].to_physical())
+        return pl.select(what * (len(KINDS) + 1) + kind.cast(pl.UInt32)).to_series()
 
     def _named(self, rows: pl.DataFrame) -> pl.DataFrame:
         name = self.names.gather(rows["event"]).cast(pl.String)
@@ -105,14 +111,14 @@ def critical_path(
     mine = slices.filter(pl.col("device").eq_missing(device)).sort("start_ns")
     made = plan().as_recorded() if device is not None and len(windows) else None
     if made is None or not _fits(made, windows):
-        return CriticalPath(_by_account(mine), trace.events["name"], "account")
+        return CriticalPath(_by_account(_placed(trace, mine)), trace.events["name"], "account")
     reached = _reached(_nodes(trace, made, windows))
     pieces = _pieces(reached)
     is_host = pl.col("kind") == "host"
     rows = [
         conform(pieces.filter(~is_host), _ROWS),
         _host_rows(trace, steps, pieces.filter(is_host)),
-        _open_time(_holes(reached, windows), mine),
+        _open_time(_holes(reached, windows), _placed(trace, mine)),
     ]
     return CriticalPath(pl.concat(rows).sort("start_ns"), trace.events["name"], "replay")
 
@@ -154,7 +160,8 @@ def _at(
     rows: pl.DataFrame, kind: str, start: str | pl.Expr, end: str | pl.Expr, label: str | None = None
 ) -> pl.DataFrame:
     start, end = (pl.col(each) if isinstance(each, str) else each for each in (start, end))
-    return rows.with_columns(start_ns=start, end_ns=end, kind=_kind(kind), label=pl.lit(label, _Label))
+    known = {"kind": _kind(kind), "label": pl.lit(label, _Label), "before": pl.lit(False)}
+    return rows.with_columns(start_ns=start, end_ns=end, **known)
 
 
 def _kind(name: str) -> pl.Expr:
@@ -210,6 +217,7 @@ def _with_waits(trace: Trace, steps: Steps, rows: pl.DataFrame) -> pl.DataFrame:
         kind=pl.when(waits | quiet).then(_kind("wait")).otherwise(_kind("host")),
         event=event,
         label=pl.when(quiet).then(pl.lit(SILENT_WAIT, dtype=_Label)).otherwise(unknown),
+        before=pl.lit(False),
     )
     return conform(rows, _ROWS)
 
@@ -221,10 +229,18 @@ def _open_time(holes: pl.DataFrame, slices: pl.DataFrame) -> pl.DataFrame:
         step=holes["step"].gather(cut["row"]),
         part=slices["part"].gather(cut["owner"]),
         event=slices["named_by"].gather(cut["owner"]),
+        before=slices["before"].gather(cut["owner"]).fill_null(False),
     )
     is_busy = pl.col("part").cast(pl.String).is_in(BUSY_PARTS).fill_null(False)
     rows = rows.with_columns(kind=pl.when(is_busy).then(_kind("wait")).otherwise(_kind("gap")))
     return _labelled(rows)
+
+
+def _placed(trace: Trace, slices: pl.DataFrame) -> pl.DataFrame:
+    """The slices with `before`: whether what names one came next. At the end of a step nothing did: then no event is named."""
+    place = places(trace, slices)
+    named = pl.when((place != END).fill_null(True)).then("named_by")
+    return slices.with_columns(before=(place == BEFORE).fill_null(False), named_by=named)
 
 
 def _by_account(slices: pl.DataFrame) -> pl.DataFrame:
@@ -235,7 +251,7 @@ def _by_account(slices: pl.DataFrame) -> pl.DataFrame:
         .then(_kind("device"))
         .when(part == "sync")
         .then(_kind("wait"))
-        .when(pl.col("named_by").is_null() | (part == "device_gap"))
+        .when(pl.col("named_by").is_null() | pl.col("before") | (part == "device_gap"))
         .then(_kind("gap"))
         .otherwise(_kind("host"))
     )

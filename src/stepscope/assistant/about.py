@@ -15,7 +15,7 @@ from stepscope.registers.policy.assistant import ANSWER_TOKENS
 from stepscope.reports.model.report import Finding, Report, StepRow
 from stepscope.reports.render.brief import brief_name
 from stepscope.reports.wording.parts import part
-from stepscope.reports.wording.summary import own_steps
+from stepscope.reports.wording.summary import own_steps, placed
 from stepscope.reports.wording.values import share
 
 _DETAIL = 600
@@ -92,7 +92,7 @@ def _part(report: Report, wanted: Handle) -> Iterator[Block]:
         "", [f"{part(row.part).title}: {share(row.share)} of the step, {units.duration(row.ns / steps)}"], 1
     )
     names = [
-        f"{units.duration(each.ns / steps)} {quote(brief_name(each.name))}"
+        f"{units.duration(each.ns / steps)} {placed(quote(brief_name(each.name)), each.place)}"
         + (f", {quote(each.detail, _EVIDENCE)}" if each.detail else "")
         for each in row.names
     ]

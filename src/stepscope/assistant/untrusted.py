@@ -86,12 +86,13 @@ def _names_in(report: Report) -> Iterator[str]:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """All texts inside of evidence, but for its keys, which are ours."""
+    """All texts inside of evidence, but for its keys and places, which are ours."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
-        for each in value.values():
-            yield from _texts(each)
+        for key, each in value.items():
+            if key != "place":
+                yield from _texts(each)
     elif isinstance(value, list | tuple):
         for each in value:
             yield from _texts(each)

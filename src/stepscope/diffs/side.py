@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import polars as pl
 
+from stepscope.analysis.account.places import END, places
 from stepscope.analysis.collectives.calls import collective_calls
 from stepscope.analysis.context import RankContext
 from stepscope.analysis.kernels.names.dtypes import of_op
@@ -32,6 +33,7 @@ _NUMBER_OF_MODULE = r"^(nn\.Module: .+)_\d+$"
 # Their time is the device's own, and is compared by op or by collective.
 _NOT_BY_NAME = ("compute", "host_compute", "collective")
 UNNAMED = "(unnamed)"
+AT_END = "the end of the step"  # of which nothing more was recorded: the names of markers have numbers
 # What the copies between host and device took that an op launched.
 LINK = {"event": pl.UInt32, "link_ns": pl.Int64, "link_bytes": pl.Int64}
 
@@ -92,12 +94,14 @@ def _collect_names(context: RankContext) -> pl.DataFrame:
     )
     names = context.trace.events["name"]
     ns = pl.col("end_ns") - pl.col("start_ns")
-    rows = (
-        slices.select("step", "part", ns=ns, name=names.gather(slices["named_by"]))
-        .group_by("step", "part", "name", maintain_order=True)
+    is_end = (places(context.trace, slices) == END).fill_null(False)
+    by_event = (
+        slices.select("step", "part", ns=ns, name=names.gather(slices["named_by"]), is_end=is_end)
+        .group_by("step", "part", "name", "is_end", maintain_order=True)
         .agg(pl.col("ns").sum())
-        .with_columns(without_address("name").fill_null(UNNAMED))
     )
+    name = pl.when("is_end").then(pl.lit(AT_END)).otherwise(without_address("name")).fill_null(UNNAMED)
+    rows = by_event.group_by("step", "part", name.alias("name"), maintain_order=True).agg(pl.col("ns").sum())
     sums = rows.group_by("part", "name", maintain_order=True).agg(pl.col("ns").sum())
     longest = sums.filter(pl.col("ns").rank("ordinal", descending=True).over("part") <= DIFF_NAMES_PER_PART)
     return rows.join(longest.select("part", "name"), on=["part", "name"], how="semi")

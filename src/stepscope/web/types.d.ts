@@ -53,10 +53,10 @@ export interface Column { name: string; title: string; unit: string; kind: strin
 
 export interface TablePage { columns: Column[]; rows: any[][]; total: number; matching: number }
 
-export interface NamedTime { name: string; thread: string | null; ns: number; detail: string | null }
+export interface NamedTime { name: string; thread: string | null; ns: number; detail: string | null; place: string | null }
 
 export interface BreakdownRow {
-  part: string; ns: number; share: number; names: NamedTime[]; names_total: number; named_share: number;
+  part: string; ns: number; share: number; names: NamedTime[]; names_total: number; named_share: number; end_ns: number;
 }
 
 export interface StepRow {

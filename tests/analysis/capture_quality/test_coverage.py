@@ -17,8 +17,11 @@ from stepscope.trace.draft import Draft
 from stepscope.trace.finish import finish
 from stepscope.trace.schema import TABLES
 from stepscope.trace.trace import TraceInfo
+from tests.builders.files import load
 from tests.builders.nsys import write_export
 from tests.builders.tables import draft
+from tests.builders.tpu import Op, core_plane
+from tests.builders.xspace_bytes import space
 
 EVENTS = """
     track     start  dur  name              kind
@@ -108,3 +111,16 @@ def test_vendor_tools_have_no_options_of_pytorch(tmp_path: Path) -> None:
     trace = read(Source(str(write_export(tmp_path / "a.sqlite"))))
     gaps = {gap["what"]: gap["reason"] for gap in coverage(trace, op_calls(trace), None).gaps}
     assert gaps["stacks"] == gaps["memory"] == "Files of Nsight Systems are read without this."
+
+
+def test_copies_beside_the_ops_of_a_tpu_are_of_its_program(tmp_path: Path) -> None:
+    plane = core_plane([Op("fusion.1", 0, 100)], copies=[Op("async-copy", 100, 500)])
+    trace = load(space(plane), tmp_path)
+    gaps = {gap["what"]: gap["reason"] for gap in coverage(trace, op_calls(trace), None).gaps}
+    assert str(gaps["device_time"]).startswith("Copies that the program's own ops start")
+
+
+def test_a_program_of_which_the_file_has_no_code_has_no_row_to_look_at() -> None:
+    modules = pl.DataFrame({"name": ["jit_f"], "program_id": [7], "hlo": [None]}, schema=TABLES["modules"])
+    found = reasons(covered(simple(modules=modules), capture_options=ALL_ON))
+    assert str(found["memory"]).endswith("the file does not say what is in it.")

@@ -163,7 +163,22 @@ def test_started_and_done() -> None:
         """
     row = in_table(STEP + table).rows.row(0, named=True)
     assert (row["name"], row["calls"], row["total_ns"]) == ("all_reduce", 2, 250 + 290)
-    assert row["exposed_ns"] == 30 + 50
+    # Both are under way before and after the fusion, the second until its own half ends.
+    assert row["exposed_ns"] == (20 + 30) + (10 + 80)
+    assert row["overlapped_ns"] == 2 * 200
+
+
+def test_collectives_that_run_at_once_do_not_hide_each_other() -> None:
+    table = """
+        stream 13 | 100 | 50 | kernel | ncclDevKernel_AllReduce_Sum_f32_RING_LL
+        stream 7 | 120 | 60 | kernel | ncclDevKernel_AllGather_RING_LL
+        stream 13 | 170 | 90 | kernel | gemm
+        """
+    rows = {
+        row["name"]: (row["exposed_ns"], row["overlapped_ns"])
+        for row in in_table(STEP + table).rows.to_dicts()
+    }
+    assert rows == {"all_reduce": (50, 0), "all_gather": (50, 10)}
 
 
 def test_a_line_of_its_own_for_what_runs_meanwhile() -> None:

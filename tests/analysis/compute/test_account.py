@@ -179,3 +179,30 @@ def test_tensors_larger_than_any_memory() -> None:
     shape = "[[4611686018427387904,4]]"
     found = computed(step(*op(10, "aten::relu", ADD, shape, "double", 50, 30)))
     assert by_reason(found) == {"unknown": 30_000}
+
+
+def test_what_no_memory_could_have_moved_is_not_known() -> None:
+    """A relu over 800 MB in 10 µs would be 80 TB/s: the op touched less than it was given."""
+    found = computed(step(*op(10, "aten::relu", ADD, "[[100000000]]", "float", 50, 10)))
+    assert found.kernels["bytes"].to_list() == [None]
+    assert found.kernels["bound"].to_list() == [None]
+    assert by_reason(found) == {"unknown": 10_000}
+
+
+def test_an_op_that_is_mostly_impossible_is_not_known_at_all() -> None:
+    found = computed(
+        step(
+            *op(10, "aten::relu", ADD, "[[100000000]]", "float", 50, 10),
+            *op(100, "aten::relu", ADD, "[[1000]]", "float", 150, 3),
+            *op(200, "aten::sigmoid", ADD, "[[1000000]]", "float", 250, 10),
+        )
+    )
+    assert found.kernels["bytes"].to_list() == [None, None, 8_000_000]
+    assert by_reason(found)["unknown"] == 13_000
+
+
+def test_what_no_unit_could_have_computed_is_not_known() -> None:
+    """2·4096³ FLOPs in 20 µs would be 6.9 PFLOP/s, more than an H200 reaches in any format."""
+    found = computed(step(*op(10, "aten::mm", BF16, "[[4096,4096],[4096,4096]]", "c10::BFloat16,c10::BFloat16", 50, 20)))  # fmt: skip
+    assert found.kernels["flops"].to_list() == [None]
+    assert by_reason(found) == {"unknown": 20_000}

@@ -100,6 +100,7 @@ def test_kernels(tmp_path: Path, details: str) -> None:
         gpu.event("k", 0, 1_000, kernel_details=details),
         gpu.event("l", 2_000, 1_000, kernel_details="grid:1,2 block:x", theoretical_occupancy_pct=50.0),
         gpu.event("m", 4_000, 1_000),
+        gpu.event("n", 6_000, 1_000, theoretical_occupancy_pct=0.0),
     ])  # fmt: skip
     trace = load(space(gpu), tmp_path)
     columns = ("event", "grid", "block", "registers", "shared_bytes", "occupancy")
@@ -107,6 +108,7 @@ def test_kernels(tmp_path: Path, details: str) -> None:
         (0, [2, 66, 1], [384, 1, 1], 168, 213_236, 18.75),
         (1, None, None, None, None, 50.0),
         (2, None, None, None, None, None),
+        (3, None, None, None, None, None),
     ]
 
 

@@ -6,6 +6,7 @@ from functools import cached_property
 
 import polars as pl
 
+from stepscope.analysis.account.charge import named_within_steps
 from stepscope.analysis.account.idle import explain
 from stepscope.analysis.part_column import Part
 from stepscope.analysis.parts import BUSY_PARTS, IDLE_PARTS, PARTS
@@ -94,7 +95,8 @@ def _of_device(trace: Trace, steps: Steps, device: int | None) -> pl.DataFrame:
     work = _work(trace, device)
     busy = _busy_slices(work, low, high)
     idle = explain(trace, steps, work, _gaps(busy, low, high))
-    return _cut_at_steps(pl.concat([busy.select(_COLUMNS), idle.select(_COLUMNS)]), windows, device)
+    slices, until = _cut_at_steps(pl.concat([busy.select(_COLUMNS), idle.select(_COLUMNS)]), windows, device)
+    return named_within_steps(trace, steps, slices, until)
 
 
 def _work(trace: Trace, device: int | None) -> pl.DataFrame:
@@ -153,17 +155,21 @@ def _gaps(busy: pl.DataFrame, low: int, high: int) -> pl.DataFrame:
     return pl.DataFrame({"start_ns": start, "end_ns": end}).filter(pl.col("start_ns") < pl.col("end_ns"))
 
 
-def _cut_at_steps(slices: pl.DataFrame, windows: pl.DataFrame, device: int | None) -> pl.DataFrame:
-    """Each slice in each step it reaches into."""
+def _cut_at_steps(
+    slices: pl.DataFrame, windows: pl.DataFrame, device: int | None
+) -> tuple[pl.DataFrame, pl.Series]:
+    """Each slice in each step it reaches into, and when that step ends."""
     row, window, start, end = native.cut(
         buffer(slices["start_ns"]), buffer(slices["end_ns"]), buffer(windows["start_ns"]), buffer(windows["end_ns"])
     )  # fmt: skip
     found = slices.drop("start_ns", "end_ns")[series("row", row, pl.UInt32)]
-    return found.hstack(
+    place = series("window", window, pl.UInt32)
+    cut = found.hstack(
         [
-            take(windows["step"], series("window", window, pl.UInt32)).alias("step"),
+            take(windows["step"], place).alias("step"),
             repeated(device, len(found), pl.Int32, "device"),
             series("start_ns", start, pl.Int64),
             series("end_ns", end, pl.Int64),
         ]
     )
+    return cut, take(windows["end_ns"], place)

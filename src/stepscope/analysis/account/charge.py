@@ -2,7 +2,7 @@
 
 In this order: what the thread itself did; while it did nothing or waited for another thread, what the main thread
 did; a short silence of both is dispatch, named by the event that follows; in a long one what any other thread
-did; else the annotation around it; else nothing is known, and the event that follows is all there is to name.
+did; else the annotation around it; else nothing is known, and the event that follows in the same step says where that is.
 """
 
 from __future__ import annotations
@@ -144,13 +144,7 @@ class Charger:
         unnamed = pieces.filter(pl.col("named_by").is_null())
         if unnamed.is_empty():
             return pieces
-        marking = int(self.steps.host["track"][0]) if len(self.steps.host) else self.main
-        track = pl.lit(marking, dtype=pl.UInt32)
-        rows = unnamed.with_columns(track=track, gap=pl.int_range(pl.len(), dtype=pl.UInt32))
-        cut = host_timeline(self.trace).cut(rows)
-        named = unnamed[cut["gap"]].with_columns(
-            cut["start_ns"], cut["end_ns"], named_by=cut["event"], thread=track
-        )
+        named = _named_by_marker(self.trace, self.steps, unnamed)
         return pl.concat([pieces.filter(pl.col("named_by").is_not_null()), named])
 
     def _acted(self, pieces: pl.DataFrame) -> pl.DataFrame:
@@ -325,3 +319,42 @@ def _without(silent: pl.DataFrame, claimed: pl.DataFrame) -> pl.DataFrame:
     gone = claimed.select("start_ns", "end_ns", id="gap").sort("start_ns")
     free = cut_by(silent, gone).filter(pl.col("owner").is_null())
     return silent[free["row"]].with_columns(free["start_ns"], free["end_ns"])
+
+
+def named_within_steps(trace: Trace, steps: Steps, slices: pl.DataFrame, until: pl.Series) -> pl.DataFrame:
+    """The slices of a device, each in a step that lasts `until`: unexplained ones are named by what comes next in that step.
+
+    Where the thread that was asked does no more in it, that is whatever else happens; where nothing does, the marker.
+    """
+    begins = trace.events["start_ns"]
+    rows = (slices["part"] == "unexplained").arg_true()
+    begin = take(begins, slices["named_by"].gather(rows))
+    is_next = (begin >= slices["end_ns"].gather(rows)) & (begin < until.gather(rows))
+    rows = rows.filter(~filled(is_next))
+    if rows.is_empty():
+        return slices
+    mine = pl.repeat(False, len(slices), dtype=pl.Boolean, eager=True).scatter(rows, True)
+    unnamed, others = slices.filter(mine), slices.filter(~mine).sort("start_ns")
+    place = others["start_ns"].search_sorted(unnamed["end_ns"], side="left")
+    place = pl.select(pl.when(place < len(others)).then(place)).to_series()
+    event = take(others["named_by"], place)
+    follows = (take(others["step"], place) == unnamed["step"]) & (take(begins, event) >= unnamed["end_ns"])
+    follows = filled(follows)
+    unnamed = unnamed.with_columns(
+        named_by=event, detail=pl.lit(None, dtype=pl.UInt32), thread=take(trace.events["track"], event)
+    )
+    silent = _named_by_marker(
+        trace, steps, unnamed.filter(~follows).with_columns(thread=pl.lit(None, dtype=pl.UInt32))
+    )
+    return pl.concat([slices.filter(~mine), unnamed.filter(follows), silent])
+
+
+def _named_by_marker(trace: Trace, steps: Steps, unnamed: pl.DataFrame) -> pl.DataFrame:
+    """The slices, named by what the thread that marks the steps says of their time."""
+    marking = int(steps.host["track"][0]) if len(steps.host) else main_track(trace, steps)
+    track = pl.lit(marking, dtype=pl.UInt32)
+    rows = unnamed.with_columns(track=track, gap=pl.int_range(pl.len(), dtype=pl.UInt32))
+    cut = host_timeline(trace).cut(rows)
+    return unnamed[cut["gap"]].with_columns(
+        cut["start_ns"], cut["end_ns"], named_by=cut["event"], thread=track
+    )

@@ -14,8 +14,12 @@ import polars as pl
 from stepscope.analysis.account.account import Account
 from stepscope.analysis.capture_quality.vendors import EMIT_SIZES, VENDOR_TOOLS
 from stepscope.analysis.ops.graph_calls import REPLAY
+from stepscope.analysis.xla.hlo_module import read_module
+from stepscope.analysis.xla.memory import program_memory
+from stepscope.analysis.xla.ops import programs_that_ran
 from stepscope.lazy import dataclass
 from stepscope.registers.policy.capture import COVERAGE_GAP
+from stepscope.trace.frames import take
 from stepscope.trace.graphs import graph_work
 from stepscope.trace.lookup import rows_by_event
 from stepscope.trace.scopes import ancestors
@@ -87,9 +91,11 @@ def _explained(account: Account | None) -> float | None:
 
 
 def _untied(trace: Trace, calls: pl.DataFrame) -> str:
-    """What most of the device time without an op is: `graph`, `copy` or `other`."""
+    """What most of the device time without an op is: `graph`, `program`, `copy` or `other`."""
     events = trace.events
-    work = events.filter(pl.col("kind").is_in(["kernel", "copy", "memset"])).select("id", "kind", "dur_ns")
+    work = events.filter(pl.col("kind").is_in(["kernel", "copy", "memset"])).select(
+        "id", "track", "kind", "dur_ns"
+    )
     launched = trace.links.filter(pl.col("why") == "launch")["to"]
     replayed = pl.concat([graph_work(trace)["event"], trace.kernels.drop_nulls("graph_node")["event"]])
     by_ops = trace.kernels.drop_nulls("op")["event"]
@@ -97,9 +103,13 @@ def _untied(trace: Trace, calls: pl.DataFrame) -> str:
     known = pl.concat([calls["event"].cast(pl.UInt32), by_ops])
     loose = work.filter(~pl.col("id").is_in(known.implode()))
     in_graph = loose["id"].is_in(replayed.implode())
+    # A TPU has no stream on which anyone else could copy.
+    in_program = take(trace.tracks.sort("id")["device_kind"] == "tpu", loose["track"])
+    is_copy = (pl.col("kind") == "copy") & ~in_graph
     times = {
         "graph": int(loose.filter(in_graph)["dur_ns"].sum()),
-        "copy": int(loose.filter((pl.col("kind") == "copy") & ~in_graph)["dur_ns"].sum()),
+        "program": int(loose.filter(is_copy & in_program)["dur_ns"].sum()),
+        "copy": int(loose.filter(is_copy & ~in_program)["dur_ns"].sum()),
         "other": int(
             loose.filter((pl.col("kind") != "copy") & ~in_graph & ~pl.col("id").is_in(launched.implode()))[
                 "dur_ns"
@@ -158,6 +168,11 @@ def _no_device_time(trace: Trace, share: float | None, calls: pl.DataFrame) -> R
     untied = _untied(trace, calls)
     if untied == "graph":
         return "Graph replay: the work of a graph has one launch, and no ops of its own.", _NAMES_GRAPHS
+    if untied == "program":
+        return (
+            "Copies that the program's own ops start; they run beside the ops, and each has only its start and its end.",
+            "",
+        )
     if untied == "copy":
         return "Copies that no op asked for, such as those of the next batch.", ""
     return "Work that was launched outside of ops, or before the recording began.", ""
@@ -174,13 +189,16 @@ def _no_memory(trace: Trace, share: float | None, calls: pl.DataFrame) -> Reason
     if off is not None:
         return off
     if len(trace.modules):
-        return (
-            "A compiled program takes its memory as a whole; the row of source hlo shows what is in it.",
-            "",
-        )
+        return f"A compiled program takes its memory as a whole; {_memory_of_programs(trace)}", ""
     if share is None:
         return "No allocation was recorded.", ""
     return "Allocations outside of ops: optimizer state, buffers made by user code or by the runtime.", ""
+
+
+def _memory_of_programs(trace: Trace) -> str:
+    if any(program_memory(read_module(hlo)) is not None for _, _, hlo in programs_that_ran(trace)):
+        return "the row of source hlo shows what is in it."
+    return "the file does not say what is in it."
 
 
 def _no_shapes(trace: Trace, share: float | None, calls: pl.DataFrame) -> Reason:

@@ -12,6 +12,7 @@ import polars as pl
 
 from stepscope.analysis.account.account import Account
 from stepscope.analysis.collectives.device_tensors_on_host import held
+from stepscope.analysis.collectives.exposed import exposed_time
 from stepscope.analysis.collectives.xla_programs import FACTS, program_facts
 from stepscope.analysis.collectives.xla_runs import program_runs
 from stepscope.trace.columns import repeated
@@ -104,9 +105,9 @@ _PROGRAM = {
 
 def collective_calls(trace: Trace, account: Account) -> pl.DataFrame:
     """One row for each collective in the steps, with the columns of CALLS."""
-    rows = recorded_calls(trace).drop("exposed_ns")
-    rows = rows.join(_exposed(account), on="event", how="left", maintain_order="left")
-    return conform(rows.with_columns(pl.col("exposed_ns").fill_null(0)), CALLS)
+    rows = recorded_calls(trace)
+    device = take(trace.tracks.sort("id")["device"], take(trace.events["track"], rows["event"]))
+    return conform(rows.with_columns(exposed_ns=exposed_time(account, rows, device)), CALLS)
 
 
 def recorded_calls(trace: Trace) -> pl.DataFrame:
@@ -328,11 +329,3 @@ def _first_tensor(shapes: str, dtypes: str) -> tuple[int | None, str | None]:
     except (msgspec.DecodeError, TypeError):
         pass
     return None, None
-
-
-def _exposed(account: Account) -> pl.DataFrame:
-    """event, exposed_ns: by the event that a slice of the account is named after."""
-    slices = account.slices.filter(pl.col("part").is_in(["collective", "host_collective"]))
-    length = (pl.col("end_ns") - pl.col("start_ns")).sum().alias("exposed_ns")
-    named = slices.group_by(pl.col("named_by").cast(pl.UInt32).alias("event")).agg(length)
-    return named.drop_nulls("event")

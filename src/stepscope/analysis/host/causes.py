@@ -32,6 +32,7 @@ from stepscope.registers.calibration.launches import LEAST_RECORDED_WAIT_NS
 from stepscope.registers.policy.findings import MAJORITY
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.frames import filled, take
+from stepscope.trace.graphs import is_graph_launch
 from stepscope.trace.judged_texts import MOST_ASKED, Judged
 from stepscope.trace.lookup import distinct as different
 from stepscope.trace.lookup import is_named, names_of, parents_of
@@ -309,16 +310,20 @@ def _with_guards(trace: Trace, code: pl.Series) -> pl.Series:
 def _launching_most(trace: Trace, asked: pl.Series) -> pl.Series:
     """Those of the events asked for that, together with others of their name, launch most of the device's work.
 
-    Programs have no ops that would show a network's layers, as those of PyTorch do.
+    Programs and captured graphs have no ops that would show a network's layers; what PyTorch launches otherwise has.
     """
     launches = trace.links.filter(pl.col("why") == "launch")
-    if trace.info.framework not in ("jax", "tensorflow") or launches.is_empty() or not asked.any():
+    shows_layers = trace.info.framework not in ("jax", "tensorflow")
+    if launches.is_empty() or not asked.any() or (shows_layers and not is_graph_launch(trace.events).any()):
         return _NO_EVENTS
     around = ancestors(trace.events, asked)
     work = pl.DataFrame(
         {"outer": take(around, launches["from"]), "ns": take(trace.events["dur_ns"], launches["to"])}
     )
     work = work.with_columns(name=take(trace.events["name"], work["outer"]))
+    if shows_layers:
+        of_graph = take(is_graph_launch(trace.events), launches["from"])
+        work = work.with_columns(outer=pl.when(of_graph).then("outer"))
     by_name = work.drop_nulls("outer").group_by("name").agg(pl.col("ns").sum(), pl.col("outer").unique())
     most = by_name.filter(pl.col("ns") > MAJORITY * int(work["ns"].sum()))
     found: pl.Series = most["outer"].explode().cast(_NO_EVENTS.dtype)

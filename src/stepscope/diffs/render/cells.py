@@ -121,7 +121,8 @@ def describe_subject(row: Row, table: str) -> str:
     if table == "figures" and row.note:
         return f"{name} ({row.note})"
     if table == "names" and row.part:
-        return f"{part(row.part).title}: {name}"
+        around = " around" if row.part == "unexplained" else ":"
+        return f"{part(row.part).title}{around} {name}"
     if table == "ops":
         shapes = clip(row.shapes, DIFF_LONGEST_SHAPES) if row.shapes else ""
         return "  ".join(filter(None, [name, row.scope or "", shapes]))

@@ -35,6 +35,7 @@ def kernels(events: pl.DataFrame, stats: Stats) -> pl.DataFrame:
         return pl.DataFrame()
     details = _parsed(values_at(rows, stats.texts_of("kernel_details")), _KERNEL, _EXTENTS)
     given = values_at(rows, stats.reals_of("theoretical_occupancy_pct"))
+    occupancy = pl.coalesce(given, pl.col("occupancy").cast(pl.Float64, strict=False))
     return details.select(
         "grid",
         "block",
@@ -44,7 +45,7 @@ def kernels(events: pl.DataFrame, stats: Stats) -> pl.DataFrame:
         shared_bytes=(_whole("static", pl.UInt64) + _whole("dynamic", pl.UInt64)).cast(
             pl.UInt32, strict=False
         ),
-        occupancy=pl.coalesce(given, pl.col("occupancy").cast(pl.Float64, strict=False)).cast(pl.Float32),
+        occupancy=pl.when(occupancy > 0).then(occupancy).cast(pl.Float32),  # 0 is what XLA writes for ROCm
     )
 
 

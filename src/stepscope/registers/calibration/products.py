@@ -1,4 +1,4 @@
-"""What products reach in formats that tensor cores take, and what such a format leaves of other kernels."""
+"""What products reach in formats that tensor cores take, what such a format leaves of other kernels, and what no kernel reaches."""
 
 from __future__ import annotations
 
@@ -199,4 +199,13 @@ SHORTEST_PRODUCT_NS = measured(
     how="the shortest products in recordings of benchmarks/diagnosis: no format makes one shorter",
     when=_WHEN,
     seen="2 to 6 µs",
+)
+IMPOSSIBLE_RATE = measured(
+    "IMPOSSIBLE_RATE",
+    1.5,
+    unit="× the best rate of the device in any format, or of its fastest memory",
+    device="V100, A100, H100, H200, MI300X",
+    how="all kernels of the corpora with a formula and a length: 1.0 at most, but for ops that are given more than they touch",
+    when="2026-11-18",
+    seen="1.9 to 234 where an op is given a whole table of embeddings or a whole KV cache",
 )

@@ -6,7 +6,10 @@ import msgspec
 
 
 class PathRow(msgspec.Struct, kw_only=True):
-    """What has one kind and name on the path, over all steps; `event` is the longest of them."""
+    """What has one kind and name on the path, over all steps; `event` is the longest of them.
+
+    `place` is before where the event did not spend the time but came next.
+    """
 
     kind: str  # host, launch, device, wait or gap
     name: str
@@ -15,6 +18,7 @@ class PathRow(msgspec.Struct, kw_only=True):
     count: int
     event: int | None = None
     step: int | None = None  # of `event`
+    place: str | None = None
 
 
 class CriticalPath(msgspec.Struct, kw_only=True):

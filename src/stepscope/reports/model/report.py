@@ -213,18 +213,22 @@ class NamedTime(msgspec.Struct, kw_only=True):
     """Time charged to an event by its name, and the thread or stream it was on.
 
     `detail` says more, for most of the time: where a wait was asked for, what was slow inside the input.
+    `place`: before, where the event did not spend the time but came next; end, where nothing more of the step was
+    recorded, and the name is that of its marker.
     """
 
     name: str
     thread: str | None = None
     ns: int
     detail: str | None = None
+    place: str | None = None
 
 
 class BreakdownRow(msgspec.Struct, kw_only=True):
     """One part of the account, over all steps of the critical device of each rank.
 
     `names` has the longest; `names_total` exist, and `named_share` of the part's time has a name.
+    `end_ns` of the unexplained time is the end of steps, after all that was recorded of them.
     """
 
     part: str
@@ -233,6 +237,7 @@ class BreakdownRow(msgspec.Struct, kw_only=True):
     names: list[NamedTime] = []
     names_total: int = 0
     named_share: float = 0.0
+    end_ns: int = 0
 
 
 class PhaseRow(msgspec.Struct, kw_only=True):

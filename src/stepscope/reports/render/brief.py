@@ -31,6 +31,7 @@ from stepscope.reports.wording.summary import (
     in_order,
     longest_names,
     own_steps,
+    placed,
     sampled,
     speedup,
     together,
@@ -175,7 +176,8 @@ def _names(row: BreakdownRow, ops: Mapping[str, str | None], room: int) -> str:
         # Nothing can be done about a wait itself: what matters is the code that asked for it.
         name = each.detail if each.detail and _WAIT.search(each.name) else each.name
         figure = f" {100 * each.ns / row.ns:.0f} %"
-        word = f"{safe(brief_name(name, ops.get(each.name), room - len(figure)))}{figure}"
+        left = room - len(placed("", each.place)) - len(figure)
+        word = f"{placed(safe(brief_name(name, ops.get(each.name), left)), each.place)}{figure}"
         if words and len(words) + len(word) + 2 > room:
             break
         words = f"{words}, {word}" if words else word
@@ -240,9 +242,12 @@ def _place(finding: Finding, room: int) -> str:
     names = finding.evidence.get("names")
     first = names[0] if isinstance(names, list) and names else None
     name = first.get("name") if isinstance(first, dict) else first
+    before = (first.get("place") if isinstance(first, dict) else None) or "in"
+    if before == "end":
+        return placed("", before)
     if not name or str(name).startswith(_STEP_MARKER):
         return ""
-    return f"in {safe(brief_name(str(name), room=room - len('in ')))}"
+    return placed(safe(brief_name(str(name), room=room - len(before) - 1)), before)
 
 
 def _first_lines(text: str, width: int, most: int) -> Iterator[Text]:

@@ -15,11 +15,20 @@ from stepscope.reports.model.report import BreakdownRow, Finding, Problem, Repor
 from stepscope.reports.render.html_tables import table_html
 from stepscope.reports.tables.tables import ORDER, TITLES, names_table, tables_of
 from stepscope.reports.wording.basis import step_label
+from stepscope.reports.wording.devices import charged_device
 from stepscope.reports.wording.facts import VERDICT, facts_of, is_sentence
 from stepscope.reports.wording.headline import devices, figures, title
 from stepscope.reports.wording.parts import part
 from stepscope.reports.wording.sentence import opening
-from stepscope.reports.wording.summary import evidence, in_order, longest_names, own_steps, speedup
+from stepscope.reports.wording.summary import (
+    about_names,
+    evidence,
+    in_order,
+    longest_names,
+    own_steps,
+    placed,
+    speedup,
+)
 from stepscope.reports.wording.values import framework, moment, share
 
 ROWS = 200
@@ -91,7 +100,7 @@ def _cards(report: Report) -> Iterator[tuple[str, str]]:
         yield step_label(steps), units.duration(steps.basis_ns)
     busy = sum(row.share for row in report.breakdown if part(row.part).is_busy)
     if report.breakdown and any(row.part == "compute" for row in report.breakdown):
-        yield "device busy", share(busy)
+        yield f"{charged_device(report) or 'device'} busy", share(busy)
     idle = [row for row in in_order(report.breakdown) if not part(row.part).is_busy]
     if idle and idle[0].share >= 0.01:
         why = idle[0].part
@@ -210,7 +219,7 @@ def _account(report: Report) -> Markup:
 
 def _account_part(row: BreakdownRow, steps: int, is_open: bool) -> Markup:
     about = part(row.part)
-    names = ", ".join(short_name(each.name) for each in longest_names(row))
+    names = ", ".join(placed(short_name(each.name), each.place) for each in longest_names(row))
     line = tag(
         "summary",
         tag("i", class_=f"swatch p-{row.part}"),
@@ -220,7 +229,7 @@ def _account_part(row: BreakdownRow, steps: int, is_open: bool) -> Markup:
         tag("span", tag("i", class_=f"p-{row.part}", style=f"width:{100 * row.share:.2f}%"), class_="gauge"),
         tag("span", names, class_="names"),
     )
-    note = f"{about.meaning} {share(row.named_share)} of this time has a name."
+    note = f"{about.meaning} {about_names(row)}"
     return tag("details", line, tag("p", note), table_html(names_table(row), ""), open=is_open)
 
 

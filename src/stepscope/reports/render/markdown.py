@@ -14,7 +14,7 @@ from stepscope.reports.wording.facts import VERDICT, facts_of
 from stepscope.reports.wording.headline import figures, title
 from stepscope.reports.wording.parts import part
 from stepscope.reports.wording.sentence import opening
-from stepscope.reports.wording.summary import basis, gain, in_order, longest_names, own_steps, sampled
+from stepscope.reports.wording.summary import basis, gain, in_order, longest_names, own_steps, placed, sampled
 from stepscope.reports.wording.values import framework, share, shown
 from stepscope.safe import safe
 
@@ -99,7 +99,8 @@ def _breakdown(report: Report, _: str, limit: int) -> Iterator[str]:
     yield "|---|---:|---:|---|"
     for row in in_order(report.breakdown):
         names = ", ".join(
-            f"{code(short_name(each.name))} {100 * each.ns / row.ns:.0f} %" for each in longest_names(row)
+            f"{placed(code(short_name(each.name)), each.place)} {100 * each.ns / row.ns:.0f} %"
+            for each in longest_names(row)
         )
         yield f"| {part(row.part).title} | {share(row.share)} | {units.duration(row.ns / own_steps(report))} | {names} |"
 

@@ -18,6 +18,7 @@ from stepscope.reports.wording.summary import (
     in_order,
     longest_names,
     own_steps,
+    placed,
     sampled,
     together,
 )
@@ -129,7 +130,8 @@ def _names(row: BreakdownRow) -> str:
             if each.detail and not number and each.ns > row.ns / 2
             else ""
         )
-        words.append(f"{_clipped(short_name(each.name))}{more} {100 * each.ns / row.ns:.0f} %")
+        name = placed(_clipped(short_name(each.name)), each.place)
+        words.append(f"{name}{more} {100 * each.ns / row.ns:.0f} %")
     return safe(", ".join(words))
 
 

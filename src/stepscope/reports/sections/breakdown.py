@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from stepscope.analysis.account.places import END, places
 from stepscope.analysis.context import RankContext
 from stepscope.analysis.options import Options
 from stepscope.analysis.parts import PARTS
@@ -17,19 +18,20 @@ from stepscope.reports.model.report import BreakdownRow, NamedTime
 from stepscope.reports.sections.section import Section
 from stepscope.trace.columns import buffer, series
 from stepscope.trace.frames import take
+from stepscope.trace.trace import Trace
 
 NAMED_SHARE = 0.9
 NAMES = 10
 # Of each rank; what is left out here could not come among the first of all ranks, or hardly.
 NAMES_PER_RANK = 200
-_KEYS = ["part", "name", "thread"]
+_KEYS = ["part", "name", "thread", "place"]
 _WORDS = ["name", "thread", "detail"]
 _ORDER = ["part", "ns", "name", "thread"]
 
 
 def of_rank(context: RankContext) -> pl.DataFrame:
-    """part, name, thread, ns, detail; a row with neither name nor thread for what nothing is named for."""
-    summed = _summed_slices(context.account.of_device(context.critical_device), context.trace.events["name"])
+    """part, name, thread, place, ns, detail; a row with neither name nor thread for what nothing is named for."""
+    summed = _summed_slices(context.account.of_device(context.critical_device), context.trace)
     named = summed.with_columns(
         without_address("name"),
         without_address("detail"),
@@ -40,20 +42,26 @@ def of_rank(context: RankContext) -> pl.DataFrame:
     return _summed(by_name.with_columns(pl.when(~rest).then(pl.col(key)).alias(key) for key in _WORDS))
 
 
-def _summed_slices(slices: pl.DataFrame, names: pl.Series) -> pl.DataFrame:
-    """part, name, thread, ns, detail. Names are compared as numbers as long as there are millions of them."""
+def _summed_slices(slices: pl.DataFrame, trace: Trace) -> pl.DataFrame:
+    """part, name, thread, place, ns, detail. Names are compared as numbers as long as there are millions of them."""
+    names = trace.events["name"]
     known = [slices[name].fill_null(NONE) for name in ("thread", "named_by", "detail")]
     alike = Alike(buffer(names.to_physical()), secrets.randbits(64) | 1)
     alike.slices(buffer(slices["part"].to_physical()), *map(buffer, known))
     rows, ns = alike.sums(buffer(slices["start_ns"]), buffer(slices["end_ns"]))
-    first = slices.select("part", "thread", "named_by", "detail")[series("row", rows, pl.UInt32)]
+    first = slices[series("row", rows, pl.UInt32)]
     return first.select(
-        "part", "thread", name=take(names, first["named_by"]), detail=take(names, first["detail"]), ns=series("ns", ns, pl.Int64)
-    )  # fmt: skip
+        "part",
+        "thread",
+        place=places(trace, first),
+        name=take(names, first["named_by"]),
+        detail=take(names, first["detail"]),
+        ns=series("ns", ns, pl.Int64),
+    )
 
 
 def _summed(rows: pl.DataFrame) -> pl.DataFrame:
-    """Summed by part, name and thread; the detail is that of most of the time."""
+    """Summed by part, name, thread and place; the detail is that of most of the time."""
     ordered = rows.sort("ns", "detail", descending=[True, False])
     detail = pl.col("detail").drop_nulls().first()
     return ordered.group_by(_KEYS, maintain_order=True).agg(pl.col("ns").sum(), detail)
@@ -81,6 +89,7 @@ def _rows(rows: pl.DataFrame, total: int, most: int) -> Iterator[BreakdownRow]:
                 names=_names(named, ns, most),
                 names_total=len(named),
                 named_share=round(int(named["ns"].sum()) / ns, 6),
+                end_ns=int(mine.filter(pl.col("place") == END)["ns"].sum()),
             )
 
 
@@ -90,10 +99,12 @@ def _names(named: pl.DataFrame, total: int, most: int) -> list[NamedTime]:
     named = named.sort("ns", "name", "thread", descending=[True, False, False])
     found: list[NamedTime] = []
     reached = 0
-    for name, thread, ns, detail in named.select("name", "thread", "ns", "detail").iter_rows():
+    for name, thread, ns, detail, place in named.select(
+        "name", "thread", "ns", "detail", "place"
+    ).iter_rows():
         if reached >= enough or len(found) == most:
             break
-        found.append(NamedTime(name=name, thread=thread, ns=ns, detail=detail))
+        found.append(NamedTime(name=name, thread=thread, ns=ns, detail=detail, place=place))
         reached += ns
     return found
 

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from stepscope.analysis.account.places import BEFORE
 from stepscope.analysis.context import RankContext
 from stepscope.analysis.critical_path import KINDS
 from stepscope.analysis.options import Options
@@ -19,7 +20,7 @@ from stepscope.reports.sections.section import Section
 
 @dataclass(frozen=True)
 class RankPath:
-    """The path by kind and name, and where it is from."""
+    """The path by kind, name and whether that came next, and where it is from."""
 
     rows: pl.DataFrame
     source: str
@@ -31,7 +32,7 @@ def of_rank(context: RankContext) -> RankPath | None:
         return None
     found = context.critical_path
     rows = found.by_name().with_columns(without_address("name")).sort("ns", "event", descending=[True, False])
-    summed = rows.group_by("kind", "name", maintain_order=True).agg(
+    summed = rows.group_by("kind", "name", "before", maintain_order=True).agg(
         pl.col("ns", "count").sum(), pl.col("event", "step").first()
     )
     return RankPath(summed.sort("ns", "name", "kind", descending=[True, False, False]), found.source)
@@ -44,8 +45,10 @@ def joined(ranks: Sequence[RankPath | None], options: Options) -> Mapping[str, A
         return {"critical_path": CriticalPath()}
     total = int(found.rows["ns"].sum())
     rows = found.rows.with_columns(
-        pl.col("kind").cast(pl.String), share=(pl.col("ns") / max(total, 1)).round(6)
-    )
+        pl.col("kind").cast(pl.String),
+        place=pl.when("before").then(pl.lit(BEFORE)),
+        share=(pl.col("ns") / max(total, 1)).round(6),
+    ).drop("before")
     kinds = dict(rows.group_by("kind").agg(pl.col("share").sum().round(6)).iter_rows())
     path = CriticalPath(
         source=found.source,

@@ -12,13 +12,14 @@ _GAPS = (
     Column("reason", "why"),
     Column("fix", "what closes it"),
 )
+_TITLES = {"device_time": "device time, by op", "memory": "memory, by op"}
 _COVERED = ("runtime", "device_time", "memory", "shapes", "stacks", "step_time")
 
 
 def coverage_tables(report: Report) -> list[Table]:
     """What is covered, and what is not, with the reason."""
     rows = [
-        {"what": what.replace("_", " "), "share": getattr(report.coverage, what)}
+        {"what": _TITLES.get(what, what.replace("_", " ")), "share": getattr(report.coverage, what)}
         for what in _COVERED
         if getattr(report.coverage, what) is not None
     ]

@@ -16,7 +16,7 @@ from stepscope.reports.tables.snapshot import snapshot_tables
 from stepscope.reports.tables.table import Column, Table, table
 from stepscope.reports.wording.memory import fullness, where
 from stepscope.reports.wording.parts import part
-from stepscope.reports.wording.summary import own_steps
+from stepscope.reports.wording.summary import longest_names, own_steps, placed
 from stepscope.reports.wording.values import Kind
 from stepscope.units import percent
 
@@ -47,6 +47,7 @@ _BREAKDOWN = (
     Column("names", "mostly", "name"),
 )
 _NAMES = (
+    Column("place", "where"),
     Column("name", "name", "name"),
     Column("detail", "at or in", "name"),
     Column("thread", "thread"),
@@ -141,7 +142,7 @@ _MEMORY = (
     Column("growth_bytes_per_step", "growth per step", "bytes"),
     Column("never_freed_bytes", "never freed", "bytes", minor=True),
     Column("fragmentation", "fragmentation", "share", minor=True),
-    Column("known_share", "known", "share", minor=True),
+    Column("known_share", "recorded", "share", minor=True),
 )
 _LIVE = (
     Column("where", "device"),
@@ -174,6 +175,7 @@ _PHASES = (
 )
 _PATH = (
     Column("kind", "kind"),
+    Column("place", "where"),
     Column("name", "event or wait", "name"),
     Column("share", "share", "share"),
     Column("ns", "time", "ns"),
@@ -264,7 +266,7 @@ def _breakdown(report: Report) -> list[Table]:
             "ns": row.ns,
             "ns_per_step": row.ns // count if report.steps.rows else None,
             "named_share": row.named_share,
-            "names": ", ".join(each.name for each in row.names[:3]) or None,
+            "names": ", ".join(placed(each.name, each.place) for each in longest_names(row)) or None,
         }
         for row in report.breakdown
     ]
@@ -338,6 +340,7 @@ def names_table(row: BreakdownRow) -> Table:
     """What one part of the account went to, by name."""
     rows = [
         {
+            "place": each.place,
             "name": each.name,
             "detail": each.detail,
             "thread": each.thread,

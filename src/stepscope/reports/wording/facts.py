@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 from stepscope import units
 from stepscope.reports.model.report import Queue, Report, Steps
+from stepscope.reports.wording.devices import over_all
 from stepscope.reports.wording.memory import notes
 from stepscope.reports.wording.values import share
 
@@ -122,7 +123,7 @@ def _roofline(report: Report) -> Iterator[Fact]:
 
 def _device(report: Report) -> Iterator[Fact]:
     found = report.device
-    yield _share("busy", found.busy_share)
+    yield _share("busy", found.busy_share, over_all(report))
     yield _share("MFU", found.mfu)
     yield _share("MFU at the peak of the precision in use", found.mfu_own_precision)
     yield _share("SM efficiency", found.sm_efficiency)
@@ -150,7 +151,7 @@ def _memory(report: Report) -> Iterator[Fact]:
 def _collectives(report: Report) -> Iterator[Fact]:
     found = report.collectives
     if found.rows:
-        yield _share("exposed", found.exposed_share, "of step time")
+        yield _share("exposed", found.exposed_share, f"of step time {over_all(report)}".rstrip())
         yield _share("total", found.kernel_share, "of kernel time")
 
 

@@ -10,6 +10,7 @@ from stepscope.formats.flight_recorder import FORMAT as DUMPS
 from stepscope.names import cut_middle
 from stepscope.profiles.ranks import spans
 from stepscope.reports.model.report import Report
+from stepscope.reports.wording.devices import has_several
 from stepscope.reports.wording.values import framework, moment, share
 
 _STEP_NAME = 36  # characters
@@ -118,7 +119,7 @@ def steps(report: Report) -> str:
 
 def _busy(report: Report) -> str:
     busy = report.device.busy_share
-    return "" if busy is None else f"device busy {share(busy)}"
+    return "" if busy is None else f"{'devices' if has_several(report) else 'device'} busy {share(busy)}"
 
 
 def _mfu(report: Report) -> str:

@@ -16,6 +16,7 @@ from stepscope.registers.policy.tables import (
 )
 from stepscope.reports.model.memory_snapshot import MemorySnapshot
 from stepscope.reports.model.report import BreakdownRow, Finding, MemoryDevice, Problem, Report
+from stepscope.reports.wording.devices import charged_device
 from stepscope.reports.wording.parts import part
 from stepscope.reports.wording.summary import in_order, longest_names, speedup
 from stepscope.reports.wording.values import share
@@ -160,7 +161,8 @@ def _use(report: Report) -> str:
     busy, idle = _busy(report), idle_rows(report)
     words = []
     if busy > 0 or report.device.busy_share is not None:
-        who = "the device is busy" if _has_device(report) else "the CPU computes"
+        device = charged_device(report) or "the device"
+        who = f"{device} is busy" if _has_device(report) else "the CPU computes"
         words.append(f"{who} {share(busy)} of the time{_mfu(report)}")
     if idle and idle[0].share >= IDLE_NAMED and not is_kernel_bound(report):
         words.append(_waits(idle[0], whole=not words))

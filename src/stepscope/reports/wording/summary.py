@@ -9,6 +9,7 @@ from stepscope import units
 from stepscope.analysis.parts import PARTS, spoken
 from stepscope.lazy import dataclass
 from stepscope.reports.model.report import BreakdownRow, Finding, Interval, Report, StepRow
+from stepscope.reports.wording.devices import charged_device
 from stepscope.reports.wording.parts import part
 from stepscope.reports.wording.values import share
 
@@ -31,7 +32,11 @@ def own_steps(report: Report) -> int:
 
 
 def basis(report: Report) -> str:
-    """What the account is over."""
+    """What the account is over; of several devices in a process it is of the one that decides."""
+    return ", ".join(filter(None, [_steps_in_words(report), charged_device(report)]))
+
+
+def _steps_in_words(report: Report) -> str:
     if not report.steps.rows or report.steps.source == "whole":
         asked_for = report.steps.confidence == "high"
         return "the whole recording" + ("" if asked_for else ", since no steps were found")
@@ -54,22 +59,41 @@ def in_order(rows: list[BreakdownRow]) -> list[BreakdownRow]:
 
 @dataclass(frozen=True)
 class Named:
-    """A name of a part, its time on all threads, and what says more about most of it."""
+    """A name of a part, its time on all threads, and what says more about most of it; `place` as in the report."""
 
     name: str
     ns: int
     detail: str | None
+    place: str | None = None
 
 
 def longest_names(row: BreakdownRow, most: int = 3) -> list[Named]:
-    """The longest names of a part, whatever thread they are on."""
-    summed: Counter[str] = Counter()
+    """The longest names of a part, whatever thread they are on; the ends of all steps are one place."""
+    summed: Counter[tuple[str, str | None]] = Counter()
     details: dict[str, str] = {}
     for each in row.names:
-        summed[each.name] += each.ns
+        if each.place == "end":
+            continue
+        summed[each.name, each.place] += each.ns
         if each.detail is not None:
             details.setdefault(each.name, each.detail)
-    return [Named(name, ns, details.get(name)) for name, ns in summed.most_common(most)]
+    if row.end_ns:
+        summed["", "end"] = row.end_ns
+    return [Named(name, ns, details.get(name), place) for (name, place), ns in summed.most_common(most)]
+
+
+def placed(name: str, place: str | None) -> str:
+    """The name of what spent the time; where it is, if that is all that is known."""
+    if place == "end":
+        return "at the end"
+    return f"{place} {name}" if place else name
+
+
+def about_names(row: BreakdownRow) -> str:
+    """How much of the part its names say."""
+    if any(each.place for each in row.names) or row.end_ns:
+        return "The names only say where it is."
+    return f"{share(row.named_share)} of this time has a name."
 
 
 def evidence(finding: Finding) -> list[tuple[str, str]]:
@@ -90,8 +114,8 @@ def _words(key: str, value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(_words(key, each) for each in value)
     if isinstance(value, dict):
-        name = str(value.get("name", ""))
-        rest = [_figure(each, figure) for each, figure in value.items() if each != "name"]
+        name = placed(str(value.get("name", "")), value.get("place"))
+        rest = [_figure(each, figure) for each, figure in value.items() if each not in ("name", "place")]
         return f"{name} ({', '.join(rest)})" if name and rest else name or ", ".join(rest)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return spoken(value) if value in PARTS else str(value)

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from stepscope.analysis.account.places import BEFORE, places
 from stepscope.analysis.context import RankContext
 from stepscope.analysis.critical_path import PATH as PATH_SCHEMA
 from stepscope.analysis.options import Options
@@ -187,7 +188,7 @@ def _path(trace: Trace, rank: int) -> Layer:
         meaning=pl.col("kind")
         .cast(pl.String)
         .replace_strict(_PATH_KINDS, return_dtype=pl.String, default=""),
-        label="name",
+        label=pl.when("before").then(pl.format("before {}", "name")).otherwise("name"),
         named_by="event",
     )
     return _named(rows, spans.drop("name"))
@@ -255,8 +256,20 @@ def span_details(view: View, name: str, number: int) -> dict[str, Any] | None:
         "step": span.get("step"),
         "device": _device(view.trace, span["device"]) if span.get("device") is not None else None,
         "thread": thread_name(view.trace, span["thread"]) if span.get("thread") is not None else None,
+        "came_next": _came_next(view.trace, layer.spans[number]),
         **named,
     }
+
+
+def _came_next(trace: Trace, span: pl.DataFrame) -> bool:
+    """Whether what names the span did not spend its time, but came next."""
+    if "before" in span.columns:
+        return bool(span["before"][0])
+    if "named_by" not in span.columns or "part" not in span.columns:
+        return False
+    return bool(
+        (places(trace, span.with_columns(end_ns=pl.col("start_ns") + pl.col("dur_ns"))) == BEFORE).any()
+    )
 
 
 def part_totals(view: View, start: int, end: int) -> list[dict[str, Any]]:

@@ -178,7 +178,8 @@ def _on_path(view: View, number: int) -> dict[str, Any] | None:
     if len(view.trace.events) > MOST_EVENTS_WITH_PATH:
         return None
     spans = layer_of(view, PATH).spans
-    places = (spans["named_by"] == number).fill_null(False).arg_true()
+    mine = (spans["named_by"] == number).fill_null(False) & ~spans["before"]
+    places = mine.arg_true()
     if places.is_empty():
         return None
     first, last = int(places[0]), int(places[-1])

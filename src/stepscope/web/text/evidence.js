@@ -1,7 +1,7 @@
 // The figures that a finding rests on, in words, as the report in the terminal has them.
 
 import { count, duration, share, size } from "./format.js";
-import { part, PARTS } from "./parts.js";
+import { part, PARTS, placed } from "./parts.js";
 
 /** What is measured; the unit comes with the figure. @param {string} key */
 export function label(key) {
@@ -15,9 +15,9 @@ export function label(key) {
 export function words(key, value) {
   if (Array.isArray(value)) return value.map((each) => words(key, each)).join(", ");
   if (value !== null && typeof value === "object") {
-    const name = String(value.name ?? "");
+    const name = placed(String(value.name ?? ""), value.place);
     const rest = Object.entries(value)
-      .filter(([each]) => each !== "name")
+      .filter(([each]) => each !== "name" && each !== "place")
       .map(([each, figure]) =>
         Object.hasOwn(PARTS, each) && typeof figure === "number"
           ? `${part(each).title} ${duration(figure)}`

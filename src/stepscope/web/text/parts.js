@@ -43,3 +43,8 @@ export function part(name) {
 export function inOrder(rows) {
   return [...rows].sort((a, b) => Number(part(b.part).isBusy) - Number(part(a.part).isBusy) || b.ns - a.ns);
 }
+
+/** The name of what spent the time; where it is, if that is all that is known. @param {string} name @param {string | null | undefined} place */
+export function placed(name, place) {
+  return place === "end" ? "at the end" : place ? `${place} ${name}` : name;
+}

@@ -142,7 +142,7 @@ export function showSpan(drawer, span, rank, selection) {
     ["meaning", meaning?.meaning ?? span.meaning],
     ["device", span.device],
     ["step", span.step === null || span.step === undefined ? null : h("a", { href: timeline.context.link("steps", { filter: `step=${span.step}` }) }, `step ${span.step}`)],
-    ["because of", span.named_by ? linkTo(span.named_by.name, () => selection.go(rank, "events", span.named_by.id)) : null],
+    [span.came_next ? "before" : "because of", span.named_by ? linkTo(span.named_by.name, () => selection.go(rank, "events", span.named_by.id)) : null],
     ["in particular", span.detail ? linkTo(span.detail.name, () => selection.go(rank, "events", span.detail.id)) : null],
     ["thread", span.thread],
     ["part", span.finding ? meaning?.title : null],

@@ -9,7 +9,8 @@ import { helpLink } from "../shell/help.js";
 import { shortName } from "../text/names.js";
 import { failure } from "../shell/notice.js";
 import { follow } from "../shell/place.js";
-import { inOrder, part } from "../text/parts.js";
+import { chargedDevice } from "../text/devices.js";
+import { inOrder, part, placed } from "../text/parts.js";
 import { table } from "./tables.js";
 
 const LETTER = 0.0075; // of the bar, where the page is as narrow as it may be
@@ -32,8 +33,13 @@ export function stepsOf(report, rank = null) {
   return report.steps.source === "whole" || report.steps.source === "none" ? null : ownRows(report, rank).length || null;
 }
 
-/** What the account is over. @param {import("../types").Report} report */
+/** What the account is over; of several devices in a process it is of the one that decides. @param {import("../types").Report} report */
 export function basis(report) {
+  return [stepsInWords(report), chargedDevice(report)].filter(Boolean).join(", ");
+}
+
+/** @param {import("../types").Report} report */
+function stepsInWords(report) {
   if (!report.steps.rows.length || report.steps.source === "whole")
     return `the whole recording${report.steps.confidence === "high" ? "" : ", since no steps were found"}`;
   const ranks = report.profile.ranks.length;
@@ -199,7 +205,7 @@ export function partList(report, context) {
 
 /** @param {import("../types").BreakdownRow} row @param {number} steps @param {boolean} isOpen @param {import("../types").Context} context */
 function onePart(row, steps, isOpen, context) {
-  const names = [...new Set(row.names.map((each) => shortName(each.name)))].slice(0, 3).join(", ");
+  const names = [...new Set(row.names.map((each) => placed(shortName(each.name), each.place)))].slice(0, 3).join(", ");
   return h(
     "details",
     { open: isOpen },
@@ -217,9 +223,15 @@ function onePart(row, steps, isOpen, context) {
       ),
       h("span", { class: "names", "data-tip": names || null }, names),
     ),
-    h("p", {}, `${part(row.part).meaning} ${share(row.named_share)} of this time has a name. `, h("a", { href: eventsLink(context, "account", row.part) }, "see it in the trace")),
+    h("p", {}, `${part(row.part).meaning} ${aboutNames(row)} `, h("a", { href: eventsLink(context, "account", row.part) }, "see it in the trace")),
     row.names.length ? namesOf(row, steps, context) : null,
   );
+}
+
+/** How much of the part its names say. @param {import("../types").BreakdownRow} row */
+function aboutNames(row) {
+  if (row.end_ns || row.names.some((each) => each.place)) return "The names only say where it is.";
+  return `${share(row.named_share)} of this time has a name.`;
 }
 
 /** What the part's time is charged to: the longest, and the rest on demand. @param {import("../types").BreakdownRow} row @param {number} steps @param {import("../types").Context} context */
@@ -250,6 +262,7 @@ function namesOf(row, steps, context) {
 }
 
 const NAMES = [
+  { key: "place", title: "where", tip: "Before the event by this name, which came next, or after all that was recorded of a step" },
   { key: "name", title: "name", kind: "name" },
   { key: "detail", title: "mostly at or in", kind: "name", tip: "Where a wait was asked for, or what was slow inside" },
   { key: "thread", title: "thread" },

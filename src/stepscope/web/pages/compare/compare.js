@@ -121,7 +121,7 @@ function compared(found, context, runs) {
     ...[diffFlame(context, found.flame, runs)].filter((each) => each !== null),
     ...(isOfSnapshots(found) ? [] : inTime(found, by)),
     ...listing("What the device waited for", found.names, "report/breakdown", (row, side) => at(side, `account:${row.part ?? ""}`, { name: row.name }), (row) =>
-      h("td", { class: "name" }, `${part(row.part ?? "").title}: ${row.name}`),
+      h("td", { class: "name" }, `${part(row.part ?? "").title}${row.part === "unexplained" ? " around" : ":"} ${row.name}`),
     ),
     ...listing(`Ops, ${found.ops_measure} time per step`, found.ops, "report/ops", by("op", ["scope", "shapes"])),
     ...listing("Kernels, time per step", found.kernels, "report/kernels", by("kernel", ["op"])),

@@ -86,7 +86,7 @@ function device(context, found, name, isJax) {
     ["growth per step", found.growth_bytes_per_step === null ? null : signed(found.growth_bytes_per_step, size)],
     ["never freed", found.never_freed_bytes ? size(found.never_freed_bytes) : null],
     ["fragmentation", found.fragmentation === null ? null : share(found.fragmentation)],
-    ["of the peak known", found.known_share === null ? null : share(found.known_share)],
+    ["of the peak recorded", found.known_share === null ? null : share(found.known_share)],
   ]);
   if (found.source === "snapshot") return [told, found.note ? h("p", { class: "sub" }, found.note) : null, snapshotView(context, found, name, isJax)];
   const live = h("div", {});

@@ -1,5 +1,6 @@
 // What a run comes down to: the report's own sentence, and the figures that people look for first.
 
+import { chargedDevice } from "../../text/devices.js";
 import { bounds, duration, likeliest, many, share } from "../../text/format.js";
 import { inOrder, part } from "../../text/parts.js";
 
@@ -19,7 +20,7 @@ export function headlines(report) {
     : `mean of ${many(steps.count, "step")}, as recorded`;
   if (steps.basis_ns !== null) found.push([label, duration(steps.basis_ns)]);
   const busy = breakdown.filter((row) => part(row.part).isBusy).reduce((sum, row) => sum + row.share, 0);
-  if (breakdown.some((row) => row.part === "compute")) found.push(["device busy", share(busy)]);
+  if (breakdown.some((row) => row.part === "compute")) found.push([`${chargedDevice(report) || "device"} busy`, share(busy)]);
   else if (breakdown.some((row) => row.part === "host_compute")) found.push(["CPU computes", share(busy)]);
   const worst = inOrder(breakdown).find((row) => !part(row.part).isBusy);
   if (worst && worst.share >= 0.01)
