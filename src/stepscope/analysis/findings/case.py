@@ -163,6 +163,9 @@ class Case:
     changes: dict[str, Change] = field(
         default_factory=dict
     )  # the fixes of those that a replay judged, by code
+    of_slow_steps: set[str] = field(
+        default_factory=set
+    )  # codes of those that are about slow steps instead, of which no replay says anything
     claims: list[pl.Series] = field(default_factory=list)  # the slices of each claim, in their order
     owned: dict[str, list[pl.Series]] | None = None  # the claims of each finding, when the rules are applied
     all_steps: StepTimes | None = None  # of the recording, where the case is about a sample of them

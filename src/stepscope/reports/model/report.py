@@ -352,7 +352,8 @@ class Report(msgspec.Struct, kw_only=True):
     serving: Serving = msgspec.field(default_factory=Serving)
     regions: list[RegionRow] = []
     findings: list[Finding] = []
-    together: Interval | None = None  # the speed-up of all findings' changes together
+    # The speed-up of all findings' changes together, where a replay of one rank says it of each that promises something.
+    together: Interval | None = None
     critical_path: CriticalPath = msgspec.field(default_factory=CriticalPath)
     input: Input = msgspec.field(default_factory=Input)
     ops: Ops = msgspec.field(default_factory=Ops)

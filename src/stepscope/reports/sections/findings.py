@@ -42,9 +42,8 @@ def joined(ranks: Sequence[OfRank], options: Options) -> Mapping[str, Any]:
         for finding in of_one.found:
             by_code.setdefault(finding.code, []).append((of_one.rank, finding))
     shown = [_join(found, len(ranks)) for found in by_code.values()]
-    # The job is as fast as the rank that gains least.
-    gains = sorted((each.together for each in ranks if each.together is not None), key=lambda gain: gain.mid)
-    return {"findings": ranked(shown), "together": gains[0] if gains else None}
+    # What one rank would gain by its own findings is not what a job gains by those of several.
+    return {"findings": ranked(shown), "together": ranks[0].together if len(ranks) == 1 else None}
 
 
 def _join(found: list[tuple[int, Finding]], ranks: int) -> Finding:
