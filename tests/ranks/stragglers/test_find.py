@@ -241,7 +241,7 @@ def test_the_cause_of_the_late_rank_is_no_time_of_its_own(cause: str, part: str,
     same = {(finding.code, finding.evidence["rank"]): finding for finding in told}
     assert same[code, 1].evidence["same_time_as"] == "straggler"
     assert same[code, 1].evidence["same_ns_per_step"] == 30
-    assert "30 ns of it is the same time" in same[code, 1].detail
+    assert "86 % of it is the same time" in same[code, 1].detail
     assert "same_time_as" not in {**same[code, 0].evidence, **same["memory-growth", 1].evidence}
 
 

@@ -125,9 +125,14 @@ def timed(
     also = following(case.unclaimed, owned, ((1 - left.mid) * case.step_ns - mine) * case.step_count, follow)
     case.claim(pl.concat([owned, also]))
     more = case.per_step(also)
-    if more >= WORTH_A_SENTENCE * case.step_ns:
-        shown["follows"] = case.by_part(also)
-        detail += f" Another {duration(more)}, mostly {_time_of(next(iter(shown['follows'])))}, would disappear as well."
+    # The account is of the recording, and what is saved is not: no more is said to go than that leaves room for.
+    room = int((1 - left.mid) * case.basis_ns * case.unprofiled_share - mine)
+    said = min(more, room)
+    if said >= WORTH_A_SENTENCE * case.step_ns:
+        shown["follows"] = {part: int(ns * said / more) for part, ns in case.by_part(also).items()}
+        detail += f" Another {duration(said)}, mostly {_time_of(next(iter(shown['follows'])))}, would disappear as well."
+    if mine and room - more >= WORTH_A_FINDING * case.step_ns:
+        detail += f" In the replay {duration(room - more)} of other time goes with it, since work then overlaps or waits less."
     work = case.work_ns(change.largest) / case.basis_ns
     return saving(case, rule, mine + more, left, detail, shown, title, work, spread)
 
