@@ -211,6 +211,7 @@ def test_slow_steps_are_told_apart_from_the_usual_ones() -> None:
     assert [one.code for one in found] == ["step-outliers"]
     assert found[0].evidence["steps"] == [6]
     assert found[0].evidence["names"][0]["name"] == "save_checkpoint"
+    assert found[0].detail.startswith("Step 6 took 5.00 ms where the median step takes 1.00 ms")
 
 
 def test_findings_own_disjoint_slices() -> None:
@@ -378,6 +379,8 @@ def test_slow_steps_make_no_saving_of_the_others_larger() -> None:
     found = {each.code: each for each in findings_of(lines)}
     assert 0 < found["launch-bound"].saves_ns_per_step < 1_000_000
     assert found["step-outliers"].saves_ns_per_step > 1_000_000
+    assert "where the median step takes 1.00 ms" in found["step-outliers"].detail
+    assert "of 1.00 ms per step that is not slow" in found["launch-bound"].detail
 
 
 def test_no_more_is_said_to_go_than_is_saved() -> None:

@@ -486,5 +486,5 @@ class Case:
 
     def of_step(self, ns: float) -> str:
         """`ns` in words: how long, and which share of the step."""
-        which = "usual step" if len(self.recorded.outliers) else "step"
+        which = "step that is not slow" if len(self.recorded.outliers) else "step"
         return f"{duration(ns)} of {duration(self.step_ns)} per {which} ({percent(ns / self.step_ns)})"
