@@ -103,6 +103,8 @@ def find(ranks: LateRank) -> Finding | None:
         return None
     # The share is of the steps that were compared, whose mean may be another than that of all recorded ones.
     late = min(found.late_ns_per_step, int(min(found.share, MOST_SAVED) * step_ns))
+    if late <= 0:
+        return None
     speedup = Interval(*(_speedup(step_ns, share * late) for share in (ACCOUNT_SAVES_LEAST, 1.0, 1.0)))
     return RULE.finding(
         title=_title(found),
