@@ -11,6 +11,8 @@ import polars as pl
 import pytest
 
 import stepscope
+from stepscope.analysis.findings.finding import Interval
+from stepscope.analysis.options import Options
 from stepscope.analysis.parts import PARTS
 from stepscope.errors import StepscopeError
 from stepscope.profiles.load import load
@@ -21,6 +23,7 @@ from stepscope.reports.model.report import Report
 from stepscope.reports.render.brief import as_brief
 from stepscope.reports.render.json import as_json
 from stepscope.reports.sections import SECTIONS
+from stepscope.reports.sections.findings import OfRank, joined
 from stepscope.reports.tables.tables import ORDER
 from stepscope.trace.draft import Draft
 from stepscope.trace.finish import finish
@@ -121,6 +124,14 @@ def test_ranks_are_summed(two_ranks: Profile) -> None:
     ]
     assert sum(row.ns for row in both.breakdown) == 2 * sum(row.ns for row in one.breakdown)
     assert {row.part: row.share for row in both.breakdown} == {row.part: row.share for row in one.breakdown}
+
+
+def test_what_one_rank_would_gain_is_not_told_of_a_job() -> None:
+    def of_one(rank: int) -> OfRank:
+        return OfRank(rank, [], Interval(1.1, 1.2, 1.3))
+
+    assert joined([of_one(0)], Options())["together"] == Interval(1.1, 1.2, 1.3)
+    assert joined([of_one(0), of_one(1)], Options())["together"] is None
 
 
 def test_a_rank_that_is_not_there(two_ranks: Profile) -> None:

@@ -39,8 +39,8 @@ from stepscope.reports.wording.sentence import write_sentence
 from stepscope.trace.problems import problem
 
 if TYPE_CHECKING:
-    from stepscope.analysis.findings.finding import Finding
     from stepscope.ranks.job.model import JobModel
+    from stepscope.reports.sections.findings import OfRank
 
 RAISE = "STEPSCOPE_RAISE"  # in the environment: tracebacks instead of problems
 AT_ONCE = 4
@@ -189,7 +189,9 @@ def put_together(
     _check_steps(options, fields.get("steps"))
     model = fields.pop("job_model", None)
     if "findings" in fields and "collectives" in fields and "steps" in fields:
-        _judge_job(fields, {each.rank: each.found for each in found.get("findings", ())}, model)
+        _judge_job(fields, found.get("findings", ()), model)
+    if "findings" in fields:
+        _without_profiler(fields, found.get("findings", ()))
     traces = {number: profile.trace(number) for number in ranks}
     failed = [*failures.problems(len(profile.ranks)), *fields.pop("rank_problems", ())]
     told = problems_of(profile, ranks, fields.pop("problems", ()), failed)
@@ -199,19 +201,28 @@ def put_together(
     return made
 
 
-def _judge_job(
-    fields: dict[str, Any], by_rank: Mapping[int, Sequence[Finding]], model: JobModel | None
-) -> None:
+def _judge_job(fields: dict[str, Any], ranks: Sequence[OfRank], model: JobModel | None) -> None:
     """The findings of the ranks become those of the job."""
     from stepscope.reports.ranks.job_findings import with_job
     from stepscope.reports.ranks.job_speedups import with_job_speedups
     from stepscope.reports.ranks.straggler_finding import with_straggler, with_waits
 
     told, step_ns = fields["collectives"], _step_ns(fields["steps"], fields.get("job"))
-    findings = with_job_speedups(fields["findings"], by_rank, model)
+    findings = with_job_speedups(fields["findings"], {each.rank: each.as_recorded() for each in ranks}, model)
     with_waits(findings, told, step_ns)
     findings = with_straggler(findings, told.straggler, step_ns)
     fields["findings"] = with_job(findings, fields.get("job"), step_ns)
+
+
+def _without_profiler(fields: dict[str, Any], ranks: Sequence[OfRank]) -> None:
+    """What is saved, and how long the step is that it is a part of, as without the profiler."""
+    from stepscope.reports.unprofiled_time import in_unprofiled_time
+
+    if len(ranks) > 1:
+        told = fields["collectives"].straggler if "collectives" in fields else None
+        fields["findings"] = in_unprofiled_time(fields["findings"], ranks, told, fields.get("job"))
+    if "steps" in fields:
+        steps.estimate(fields["steps"], [each.step for each in ranks])
 
 
 def _step_ns(found: Steps, job: Job | None) -> int | None:

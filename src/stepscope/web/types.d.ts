@@ -110,7 +110,7 @@ export interface Report {
   steps: {
     source: string; name: string | null; count: number; median_ns: number | null; mean_ns: number | null;
     p10_ns: number | null; p90_ns: number | null; min_ns: number | null; max_ns: number | null;
-    inflation: number | null; inflation_source: string | null; partial: number; outliers: number;
+    inflation: number | null; inflation_source: string | null; estimated_ns?: number | null; partial: number; outliers: number;
     critical_devices: Record<string, number | null>; rows: StepRow[];
     confidence?: string | null; covers?: number | null; warm_up?: string | null; warm_ups?: number;
     basis: string; basis_ns: number | null; sentence: string; region: string | null; regions: string[];

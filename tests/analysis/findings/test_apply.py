@@ -9,7 +9,10 @@ import pytest
 
 from stepscope.analysis.findings.apply import apply_rules
 from stepscope.analysis.findings.finding import Finding, Interval, ranked
+from stepscope.analysis.findings.promise import timed
+from stepscope.analysis.findings.rules.host.launch_bound import RULE as LAUNCH_BOUND
 from stepscope.trace.frames import conform
+from stepscope.units import duration
 from tests.builders.cases import HEAD, case_of, case_of_text, findings_of, gemm, step, steps
 from tests.builders.inline import trace_of
 
@@ -208,6 +211,7 @@ def test_slow_steps_are_told_apart_from_the_usual_ones() -> None:
     assert [one.code for one in found] == ["step-outliers"]
     assert found[0].evidence["steps"] == [6]
     assert found[0].evidence["names"][0]["name"] == "save_checkpoint"
+    assert found[0].detail.startswith("Step 6 took 5.00 ms where the median step takes 1.00 ms")
 
 
 def test_findings_own_disjoint_slices() -> None:
@@ -338,3 +342,65 @@ def test_no_promise_where_unprofiled_steps_are_much_longer_than_recorded() -> No
 
     assert promised(900_000) == 2.0
     assert promised(2_100_000) == 1.0
+
+
+def _launching() -> list[str]:
+    """Steps whose ops the profiler makes slow: ten short kernels, each launched by many ops."""
+    launches = [row for k in range(10) for row in gemm(100 * k, 28, begin=100 * k + 12)]
+    return [
+        *launches,
+        *(f"main  {100 * k + 11 + i}  1  aten::view  op  -" for k in range(10) for i in range(0, 88, 2)),
+    ]
+
+
+def test_savings_are_of_the_step_without_the_profiler() -> None:
+    """A recorded step of 1 ms takes less than that without: what is saved of it is in line with the speed-up."""
+    case = case_of_text(steps(*_launching()))
+    found = apply_rules(case)[0]
+    assert case.saved_of_ns == pytest.approx(1_000_000 * case.played_ns / case.recorded_ns)
+    assert case.saved_of_ns < 900_000
+    assert found.saves_ns_per_step == pytest.approx(case.saved_of_ns * (1 - 1 / found.speedup.mid), rel=0.01)
+    assert found.left_ns_per_step is not None
+    assert found.left_ns_per_step.mid + found.saves_ns_per_step == pytest.approx(case.saved_of_ns, abs=2)
+
+
+def test_a_timed_step_needs_no_estimate() -> None:
+    case = case_of_text(steps(*_launching()), capture={"unprofiled_step": {"mean_ns": 950_000, "count": 9}})
+    case.steps = replace(case.steps, source="marker")
+    assert (case.unprofiled_share, case.saved_of_ns) == (1.0, 950_000)
+
+
+def test_slow_steps_make_no_saving_of_the_others_larger() -> None:
+    """Of nine steps one takes 20 ms: no usual one saves more than its 1 ms for that."""
+    lines = [row for number in range(6) for row in step(number, 1000 * number, *_launching())]
+    slow = step(6, 6000, "main  1000  19000  evaluate  annotation  -", *_launching())
+    lines += [slow[0].replace("  1000  ", "  20000  "), *slow[1:]]
+    lines += [row for number in (7, 8) for row in step(number, 19_000 + 1000 * number, *_launching())]
+    found = {each.code: each for each in findings_of(lines)}
+    assert 0 < found["launch-bound"].saves_ns_per_step < 1_000_000
+    assert found["step-outliers"].saves_ns_per_step > 1_000_000
+    assert "where the median step takes 1.00 ms" in found["step-outliers"].detail
+    assert "of 1.00 ms per step that is not slow" in found["launch-bound"].detail
+
+
+def test_no_more_is_said_to_go_than_is_saved() -> None:
+    """Time that follows is of the recorded step, which the profiler made longer than what is saved has room for."""
+    case = case_of_text(steps(*_launching()))
+    owned = case.free(pl.col("part") == "compute")
+    mine = case.per_step(owned)
+    found = timed(case, LAUNCH_BOUND, owned, case.plan.with_host(pl.col("cause") == "dispatch", 0.1), "")
+    follows = sum(found.evidence["follows"].values())
+    assert follows == pytest.approx(found.saves_ns_per_step - mine, abs=2)
+    assert f"Another {duration(follows)}, mostly dispatch" in found.detail
+    assert "of other time goes with it" not in found.detail
+
+
+def test_what_goes_beside_what_a_finding_owns_is_told() -> None:
+    """The loop's wait owns little of what overlaps once it is gone."""
+    case = case_of_text(steps(*_launching()))
+    owned = case.free(pl.col("part") == "compute").head(3)
+    found = timed(case, LAUNCH_BOUND, owned, case.plan.with_host(pl.col("cause") == "dispatch", 0.2), "")
+    named = case.per_step(owned) + sum(found.evidence["follows"].values())
+    rest = found.saves_ns_per_step - named
+    assert rest > 0.05 * case.step_ns
+    assert f"In the replay {duration(rest)} of other time goes with it" in found.detail

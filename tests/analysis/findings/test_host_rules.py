@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stepscope.analysis.findings.apply import apply_rules, replay_together
-from stepscope.analysis.findings.finding import Interval
+from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.rules.host import launch_bound, optimizer_loop
 from stepscope.analysis.findings.rules.kernels import weight_casts
 from stepscope.registers.policy.ranking import LAUNCHES_BESIDE_CAUSE
@@ -34,12 +34,13 @@ def test_many_waits_come_before_faster_launches() -> None:
 
 def test_an_interval_holds_its_middle_and_widens_without_a_light_window() -> None:
     load = "main  0  700  enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__  annotation  -"
-    (found,) = findings_of(steps(load, *gemm(700, 285)))
+    case = case_of_text(steps(load, *gemm(700, 285)))
+    (found,) = apply_rules(case)
     speedup, left = found.speedup, found.left_ns_per_step
     assert 1 < speedup.low < speedup.mid < speedup.high
     assert left is not None
     assert left.low < left.mid < left.high
-    assert abs(left.mid - 1e6 / speedup.mid) < 2000
+    assert abs(left.mid - case.saved_of_ns / speedup.mid) < 2000
 
 
 def test_all_changes_together_bring_more_than_the_largest() -> None:
@@ -49,6 +50,36 @@ def test_all_changes_together_bring_more_than_the_largest() -> None:
     both = replay_together(case, found)
     assert both is not None
     assert both.mid > max(each.speedup.mid for each in found)
+
+
+def test_no_finding_gains_more_than_all_together() -> None:
+    load = "main  0  300  enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__  annotation  -"
+    case = case_of_text(steps(load, "main  300  300  aten::sort  op  -", *gemm(600, 385)))
+    found = apply_rules(case)
+    found[0].speedup = Interval(1.0, 1.5, 90.0)  # as where its own spread is wider than that of all
+    both = replay_together(case, found)
+    assert both is not None and both.high == 90.0
+    assert both.low > 1.0 and both.mid > 1.5
+
+
+def test_nothing_is_said_of_all_together_where_one_was_not_replayed() -> None:
+    """Slow steps are not replayed: what the others gain together may be less than what these cost."""
+    load = "main  0  300  enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__  annotation  -"
+    case = case_of_text(steps(load, "main  300  300  aten::sort  op  -", *gemm(600, 385)))
+    found = apply_rules(case)
+    slow = Finding(
+        code="step-outliers",
+        class_="time",
+        title="",
+        detail="",
+        saves_ns_per_step=9,
+        speedup=Interval(9, 9, 9),
+    )
+    assert replay_together(case, [*found, slow]) is None
+    slow.saves_ns_per_step, slow.speedup = 0, Interval()  # promises nothing, as where it was not recorded
+    assert replay_together(case, [*found, slow]) == replay_together(case, found)
+    case.of_slow_steps.add(found[0].code)
+    assert replay_together(case, found) is None
 
 
 def test_fewer_launches_among_other_changes_may_be_half_of_them() -> None:

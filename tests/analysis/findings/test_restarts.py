@@ -99,7 +99,7 @@ def test_nothing_is_promised_where_no_slow_step_was_recorded() -> None:
     found = apply_rules(case_of((), capture=timed(6)))
     assert {each.speedup.high for each in found} == {1.0}
     (mine,) = [each for each in found if each.code == "step-outliers"]
-    assert "one in 6 takes 1.80 ms where 200 µs is usual" in mine.detail
+    assert "one in 6 takes 1.80 ms where the others take 200 µs" in mine.detail
     assert "Record 6 steps or more" in mine.fix
 
 

@@ -155,6 +155,7 @@ def test_more_work_in_all_steps_is_no_uneven_batch() -> None:
         lambda rank, step: {"compute": 400 * rank, "input": 390 * (1 - rank) * (step != 1)}, 2, 4, True
     )
     assert late is not None and (late.rank, late.kind, late.cause) == (1, "always", "work")
+    assert late.late_ns_per_step == (400 + 3 * 10) // 4  # the usual step waits 10 for it
 
 
 def test_one_hiccup_is_no_straggler() -> None:
@@ -222,6 +223,12 @@ def test_its_time_is_no_longer_the_collectives() -> None:
     assert with_straggler([_waits(0.3, 30)], None, 100)[0].share == 0.3
 
 
+def test_a_rank_that_costs_nothing_is_no_finding() -> None:
+    assert [finding.code for finding in with_straggler([_waits(0.5, 50)], _told(0, 0.0), step_ns=100)] == [
+        "exposed-collective"
+    ]
+
+
 @pytest.mark.parametrize(
     ("cause", "part", "code"),
     [
@@ -241,7 +248,7 @@ def test_the_cause_of_the_late_rank_is_no_time_of_its_own(cause: str, part: str,
     same = {(finding.code, finding.evidence["rank"]): finding for finding in told}
     assert same[code, 1].evidence["same_time_as"] == "straggler"
     assert same[code, 1].evidence["same_ns_per_step"] == 30
-    assert "30 ns of it is the same time" in same[code, 1].detail
+    assert "86 % of it is the same time" in same[code, 1].detail
     assert "same_time_as" not in {**same[code, 0].evidence, **same["memory-growth", 1].evidence}
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from stepscope.ranks.stragglers.find import ALWAYS, SOMETIMES, Straggler
 from stepscope.ranks.stragglers.pace import PARTS, STEPS, Pace
-from stepscope.ranks.stragglers.unrecorded import without_recorder
+from stepscope.ranks.stragglers.unrecorded import without_recorder as unrecorded
 
 
 def late(cause: str, kind: str = ALWAYS, share: float = 0.44, steps_late: int = 100) -> Straggler:
@@ -34,6 +34,17 @@ def paces(*ratios: float | None, usual_ns: float | None = None, calls: Sequence[
         Pace(steps, parts, called=each, unprofiled_ratio=ratio, unprofiled_median_ns=usual_ns)
         for ratio, each in zip(ratios, called, strict=True)
     ]
+
+
+def without_recorder(found: Straggler, paces: Sequence[Pace]) -> Straggler:
+    made = unrecorded(found, paces)
+    assert made is not None
+    return made
+
+
+def test_what_the_recorder_alone_makes_late_is_left_out() -> None:
+    """Twice the calls of the others take 15 of 30 that the recorder takes of 60: more than the rank is late."""
+    assert unrecorded(late("work", share=0.05), paces(0.5, 0.5, 0.5, calls=(50.0, 50.0, 100.0))) is None
 
 
 def test_a_slow_host_is_as_slow_at_recording() -> None:

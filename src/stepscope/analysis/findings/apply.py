@@ -59,11 +59,22 @@ def _placed(case: Case, finding: Finding, claims: Sequence[pl.Series]) -> Findin
 
 
 def replay_together(case: Case, found: Sequence[Finding]) -> Interval | None:
-    """The speed-up of all changes that a replay judged, made together; none without such a finding."""
-    codes = {finding.code for finding in found if finding.class_ == "time"}
+    """The speed-up of all changes made together; none where one of those that promise something was not replayed."""
+    replayed = case.changes.keys() - case.of_slow_steps
+    promising = [finding for finding in found if finding.saves_ns_per_step > 0]
+    if any(finding.code not in replayed for finding in promising):
+        return None
+    codes = replayed & {finding.code for finding in found if finding.class_ == "time"}
     changes = [change for code, change in case.changes.items() if code in codes]
     if not changes:
         return None
     # How much less is launched is up to people, also where they change other things beside it.
-    widest = "launch-bound" if "launch-bound" in codes & case.changes.keys() else ""
-    return case.gain(left_by_replay(case, reduce(Change.combined, changes)), code=widest).speedup
+    widest = "launch-bound" if "launch-bound" in codes else ""
+    both = case.gain(left_by_replay(case, reduce(Change.combined, changes)), code=widest).speedup
+    return _no_less_than_each(both, [finding.speedup for finding in promising])
+
+
+def _no_less_than_each(together: Interval, alone: Sequence[Interval]) -> Interval:
+    """A change more costs nothing, but each finding has a spread of its own, which may be wider than that of all."""
+    every = [together, *alone]
+    return Interval(*(max(getattr(one, end) for one in every) for end in ("low", "mid", "high")))

@@ -52,7 +52,7 @@ from stepscope.registers.policy.findings import (
     STEPS_TO_KNOW_WARM_UP,
     TOP_NAMES,
 )
-from stepscope.trace.frames import take_largest
+from stepscope.trace.frames import take_largest, take_mean
 from stepscope.trace.lookup import is_named
 from stepscope.trace.trace import Trace
 from stepscope.units import duration, percent
@@ -130,6 +130,11 @@ class StepTimes:
         return 1 - int(self.outliers["ns"].sum()) / max(1, int(self.lengths["ns"].sum()))
 
     @property
+    def usual_ns(self) -> float:
+        """The mean length of those that are not slow."""
+        return take_mean(usual(self.lengths, self.outliers)["ns"])
+
+    @property
     def usual_count(self) -> int:
         """Steps that are not slow."""
         return max(1, len(self.lengths) - len(self.outliers))
@@ -163,6 +168,9 @@ class Case:
     changes: dict[str, Change] = field(
         default_factory=dict
     )  # the fixes of those that a replay judged, by code
+    of_slow_steps: set[str] = field(
+        default_factory=set
+    )  # codes of those that are about slow steps instead, of which no replay says anything
     claims: list[pl.Series] = field(default_factory=list)  # the slices of each claim, in their order
     owned: dict[str, list[pl.Series]] | None = None  # the claims of each finding, when the rules are applied
     all_steps: StepTimes | None = None  # of the recording, where the case is about a sample of them
@@ -285,6 +293,20 @@ class Case:
             return self.basis.ns
         return self.basis.ns * rhythm.usual_share
 
+    @cached_property
+    def unprofiled_share(self) -> float:
+        """What the profiler leaves of the basis: all where the capture timed that without it, else what the replay says, if it fits."""
+        if self.basis.source != RECORDED or not self.replay_fits:
+            return 1.0
+        return min(1.0, self.played_ns / self.recorded_ns)
+
+    @property
+    def saved_of_ns(self) -> float:
+        """The step that savings are a part of, without the profiler: the mean one, where recorded slow steps count as usual ones."""
+        alike = self.basis.source == RECORDED and self.recorded.restarts.is_empty()
+        slow = alike and len(self.recorded.outliers) > 0
+        return (self.recorded.usual_ns if slow else self.basis.ns) * self.unprofiled_share
+
     def gain(
         self,
         left: Interval,
@@ -313,7 +335,7 @@ class Case:
         found = spread.around(found, 1 - usual * (1 - min(1.0, work)))
         low, mid, high = max(1 - MOST_SAVED, found.low), found.mid, found.high
         speedup = Interval(round(1 / high, 3), round(1 / mid, 3), round(1 / low, 3))
-        ns = self.basis.ns
+        ns = self.basis.ns * self.unprofiled_share if of_all else self.saved_of_ns
         return Gain(
             int(ns * (1 - mid)), speedup, Interval(round(low * ns), round(mid * ns), round(high * ns))
         )
@@ -464,5 +486,5 @@ class Case:
 
     def of_step(self, ns: float) -> str:
         """`ns` in words: how long, and which share of the step."""
-        which = "usual step" if len(self.recorded.outliers) else "step"
+        which = "step that is not slow" if len(self.recorded.outliers) else "step"
         return f"{duration(ns)} of {duration(self.step_ns)} per {which} ({percent(ns / self.step_ns)})"

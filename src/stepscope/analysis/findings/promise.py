@@ -128,10 +128,15 @@ def timed(
     also = following(case.unclaimed, owned, ((1 - left.mid) * case.step_ns - mine) * case.step_count, follow)
     case.claim(pl.concat([owned, also]))
     more = case.per_step(also)
-    if more >= WORTH_A_SENTENCE * case.step_ns:
-        shown["follows"] = case.by_part(also)
-        mostly = join_largest({_time_of(part): ns for part, ns in shown["follows"].items()}, more)
-        detail += f" Another {duration(more)}, mostly {mostly}, would disappear as well."
+    # The account is of the recording, and what is saved is not: no more is said to go than that leaves room for.
+    room = int((1 - left.mid) * case.basis_ns * case.unprofiled_share - mine)
+    said = min(more, room)
+    if said >= WORTH_A_SENTENCE * case.step_ns:
+        shown["follows"] = {part: int(ns * said / more) for part, ns in case.by_part(also).items()}
+        mostly = join_largest({_time_of(part): ns for part, ns in shown["follows"].items()}, said)
+        detail += f" Another {duration(said)}, mostly {mostly}, would disappear as well."
+    if mine and room - more >= WORTH_A_FINDING * case.step_ns:
+        detail += f" In the replay {duration(room - more)} of other time goes with it, since work then overlaps or waits less."
     work = case.work_ns(change.largest) / case.basis_ns
     return saving(case, rule, mine + more, left, detail, shown, title, work, spread)
 
@@ -207,9 +212,9 @@ def no_more_than(case: Case, found: Finding, saved_ns: float) -> Finding:
     most = round(1 / max(1 - MOST_SAVED, least), 3)
     speedup = found.speedup
     found.speedup = Interval(min(speedup.low, most), min(speedup.mid, most), min(speedup.high, most))
-    found.saves_ns_per_step = min(found.saves_ns_per_step, int((1 - least) * case.basis.ns))
+    found.saves_ns_per_step = min(found.saves_ns_per_step, int((1 - least) * case.saved_of_ns))
     if found.left_ns_per_step is not None:
-        ns, left = round(least * case.basis.ns), found.left_ns_per_step
+        ns, left = round(least * case.saved_of_ns), found.left_ns_per_step
         found.left_ns_per_step = Interval(max(ns, left.low), max(ns, left.mid), max(ns, left.high))
     return found
 

@@ -106,7 +106,7 @@ def _detail(
     listed = ", ".join(map(str, slow[:NAMED_STEPS])) + ("…" if len(slow) > NAMED_STEPS else "")
     said = (
         f"A DataLoader starts {_processes(starts)} again in step{'s' if len(slow) > 1 else ''} "
-        f"{listed}, which took {duration(slow_ns)}{' on average' if len(slow) > 1 else ''} where {duration(case.step_ns)} is usual."
+        f"{listed}, which took {duration(slow_ns)}{' on average' if len(slow) > 1 else ''} where the others take {duration(case.step_ns)} on average."
     )
     rhythm = case.recorded.rhythm
     if rhythm is not None:

@@ -81,8 +81,9 @@ def _always(found: LateSteps, behind: Behind) -> Straggler | None:
 
 
 def _usually(ranks: Collection[int], found: LateSteps) -> int:
-    """What they would save if all steps were usual ones."""
-    return round(found.saved_usually(ranks) * found.total_ns)
+    """What they would save if all steps were usual ones; if those hardly wait for them, what all steps would have saved."""
+    usually = round(found.saved_usually(ranks) * found.total_ns)
+    return usually if usually >= found.least_ns else found.saved(ranks)
 
 
 def _one(found: LateSteps, behind: Behind) -> Straggler | None:

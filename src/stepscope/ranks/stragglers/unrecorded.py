@@ -13,8 +13,13 @@ from stepscope.ranks.stragglers.pace import Pace
 _SLOW_HOST, _MORE_WORK = "host_compute", "work"
 
 
-def without_recorder(found: Straggler, paces: Sequence[Pace]) -> Straggler:
-    """Its cost in the unprofiled step, where the capture timed that on all ranks."""
+def without_recorder(found: Straggler, paces: Sequence[Pace]) -> Straggler | None:
+    """Its cost in the unprofiled step, where the capture timed that on all ranks; None where it costs nothing there."""
+    made = _unrecorded(found, paces)
+    return made if made.late_ns_per_step > 0 else None
+
+
+def _unrecorded(found: Straggler, paces: Sequence[Pace]) -> Straggler:
     if not 0 < found.share < 1:
         return found
     if found.kind == SOMETIMES:

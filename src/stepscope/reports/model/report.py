@@ -197,9 +197,12 @@ class Steps(msgspec.Struct, kw_only=True):
     inflation_source: str | None = (
         None  # measured: by steps outside the window; estimated: by a cost per event
     )
-    # What shares, savings and speed-ups are measured by: the unprofiled step where it is known, else the recorded one.
+    # What shares are measured by, and savings and speed-ups: the unprofiled step where it is known, else the recorded one.
     basis: str = "recorded"
     basis_ns: int | None = None
+    estimated_ns: int | None = (
+        None  # the unprofiled step as findings have it, where it was not timed: savings are a part of that
+    )
     unprofiled: Unprofiled | None = None
     sentence: str = ""  # the basis in words: a part of the sentence that opens every rendering
     partial: int = 0
@@ -357,7 +360,8 @@ class Report(msgspec.Struct, kw_only=True):
     serving: Serving = msgspec.field(default_factory=Serving)
     regions: list[RegionRow] = []
     findings: list[Finding] = []
-    together: Interval | None = None  # the speed-up of all findings' changes together
+    # The speed-up of all findings' changes together, where a replay of one rank says it of each that promises something.
+    together: Interval | None = None
     critical_path: CriticalPath = msgspec.field(default_factory=CriticalPath)
     input: Input = msgspec.field(default_factory=Input)
     ops: Ops = msgspec.field(default_factory=Ops)

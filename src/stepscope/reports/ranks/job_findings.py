@@ -33,11 +33,12 @@ def with_job(findings: Sequence[Finding], job: Job | None, step_ns: int | None) 
             if left is not None:
                 _promise_transfers(left, job)
         rest += [left] if left is not None else []
-    return _rank(ranked([*mine, *rest]), {_STRAGGLER, *(finding.code for finding in mine)})
+    return behind_causes(ranked([*mine, *rest]))
 
 
-def _rank(ranked: list[Finding], causes: set[str]) -> list[Finding]:
+def behind_causes(ranked: list[Finding]) -> list[Finding]:
     """Communication comes behind what makes ranks wait for each other in it: the causes first, then the symptom."""
+    causes = {_STRAGGLER, *(rule.code for rule in JOB_RULES)}
     symptoms = [finding for finding in ranked if finding.code == EXPOSED_COLLECTIVE.code]
     others = [finding for finding in ranked if finding.code != EXPOSED_COLLECTIVE.code]
     for symptom in symptoms:
@@ -54,7 +55,7 @@ def _without_waits(findings: Sequence[Finding], step_ns: int | None) -> list[Fin
         transfers = finding.evidence.get("transfers_ns_per_step")
         if step_ns and transfers is not None:
             _promise_at_most(finding, step_ns, transfers)
-    return _rank(list(findings), {_STRAGGLER}) if symptoms else list(findings)
+    return behind_causes(list(findings)) if symptoms else list(findings)
 
 
 def _promise_transfers(finding: Finding, job: Job) -> None:

@@ -57,11 +57,16 @@ def with_straggler(
         else finding
         for finding in findings
     ]
-    found_all = ranked((mine, *(finding for finding in rest if finding is not None)))
-    place = found_all.index(mine)
-    before, after = found_all[:place], found_all[place + 1 :]
-    # Why steps are slow comes before that they are.
-    swapped = [finding for finding in before if finding in explained]
+    return before_slow_steps(ranked((mine, *(finding for finding in rest if finding is not None))), found)
+
+
+def before_slow_steps(findings: list[Finding], found: Straggler | None) -> list[Finding]:
+    """Why steps are slow comes before that they are."""
+    place = next((at for at, finding in enumerate(findings) if finding.code == RULE.code), None)
+    if place is None or found is None:
+        return findings
+    before, mine, after = findings[:place], findings[place], findings[place + 1 :]
+    swapped = [finding for finding in before if _is_late_steps(finding, found)]
     return [*(finding for finding in before if finding not in swapped), mine, *swapped, *after]
 
 
@@ -88,7 +93,7 @@ def _say_the_same(finding: Finding, mine: Finding, same_ns: int) -> None:
         return
     finding.evidence = {**finding.evidence, "same_time_as": RULE.code, "same_ns_per_step": same}
     finding.detail += (
-        f" {duration(same)} of it is the same time that the others wait for rank {mine.evidence['rank']}, a finding "
+        f" {percent(same / finding.saves_ns_per_step)} of it is the same time that the others wait for rank {mine.evidence['rank']}, a finding "
         "of its own: it can be saved only once."
     )
 
@@ -100,6 +105,8 @@ def find(ranks: LateRank) -> Finding | None:
         return None
     # The share is of the steps that were compared, whose mean may be another than that of all recorded ones.
     late = min(found.late_ns_per_step, int(min(found.share, MOST_SAVED) * step_ns))
+    if late <= 0:
+        return None
     speedup = Interval(*(_speedup(step_ns, share * late) for share in (ACCOUNT_SAVES_LEAST, 1.0, 1.0)))
     return RULE.finding(
         title=_title(found),

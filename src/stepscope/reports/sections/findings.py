@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from stepscope.analysis.context import RankContext
 from stepscope.analysis.findings.apply import apply_memory_rules, apply_rules, replay_together
 from stepscope.analysis.findings.finding import Finding, Interval, order, ranked
+from stepscope.analysis.findings.rules.steps.step_outliers import RULE as STEP_OUTLIERS
 from stepscope.analysis.options import Options
 from stepscope.lazy import dataclass
 from stepscope.profiles.ranks import spans
@@ -16,11 +19,27 @@ from stepscope.reports.sections.section import Section
 
 @dataclass(frozen=True)
 class OfRank:
-    """The findings of one rank, and what their changes bring together."""
+    """The findings of one rank, and what their changes bring together.
+
+    `step`, `saved_of`: the mean step, and the one that savings are a part of, without the profiler, as shares of the recorded mean.
+    """
 
     rank: int
     found: list[Finding]
     together: Interval | None
+    step: float = 1.0
+    saved_of: float = 1.0
+
+    def share_of(self, code: str) -> float:
+        """What a saving is of what it would be in the time of the recording."""
+        return self.step if code == STEP_OUTLIERS.code else self.saved_of
+
+    def as_recorded(self) -> list[Finding]:
+        """The findings with savings in the time of the recording, as ranks are compared in."""
+        return [
+            replace(each, saves_ns_per_step=round(each.saves_ns_per_step / self.share_of(each.code)))
+            for each in self.found
+        ]
 
 
 def of_rank(context: RankContext) -> OfRank:
@@ -32,19 +51,19 @@ def of_rank(context: RankContext) -> OfRank:
     if context.steps.is_whole:
         # Much of a recording is before and after the job: idle time without a cause is no advice.
         found = [each for each in found if each.code != "idle-unexplained"]
-    return OfRank(context.rank, found, replay_together(case, found))
+    together, mean_ns = replay_together(case, found), max(1.0, case.basis.ns)
+    return OfRank(context.rank, found, together, case.unprofiled_share, case.saved_of_ns / mean_ns)
 
 
 def joined(ranks: Sequence[OfRank], options: Options) -> Mapping[str, Any]:
-    """One finding for each code: that of the rank where it costs most, with the others named."""
+    """One finding for each code: that of the rank where it costs most, with the others named; of several, in recorded time."""
     by_code: dict[str, list[tuple[int, Finding]]] = {}
     for of_one in ranks:
-        for finding in of_one.found:
+        for finding in of_one.found if len(ranks) == 1 else of_one.as_recorded():
             by_code.setdefault(finding.code, []).append((of_one.rank, finding))
     shown = [_join(found, len(ranks)) for found in by_code.values()]
-    # The job is as fast as the rank that gains least.
-    gains = sorted((each.together for each in ranks if each.together is not None), key=lambda gain: gain.mid)
-    return {"findings": ranked(shown), "together": gains[0] if gains else None}
+    # What one rank would gain by its own findings is not what a job gains by those of several.
+    return {"findings": ranked(shown), "together": ranks[0].together if len(ranks) == 1 else None}
 
 
 def _join(found: list[tuple[int, Finding]], ranks: int) -> Finding:

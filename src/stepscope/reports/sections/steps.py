@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from statistics import fmean
 from typing import Any
 
 import polars as pl
@@ -144,6 +145,12 @@ def _set_basis(steps: Steps, found: Sequence[Basis]) -> None:
         count=slowest.count,
         **{name: None if value is None else round(value) for name, value in known.items()},
     )
+
+
+def estimate(steps: Steps, shares: Sequence[float]) -> None:
+    """How long the step is without the profiler, where no rank was timed: what the findings' replay leaves of it, by rank."""
+    if steps.basis_ns is not None and steps.basis != UNPROFILED and shares:
+        steps.estimated_ns = round(fmean(shares) * steps.basis_ns)
 
 
 def _rows(context: RankContext) -> list[StepRow]:

@@ -127,10 +127,10 @@ def test_a_function_that_a_step_calls_often_is_called_no_more() -> None:
 
 
 def test_python_code_between_them_may_keep_calls_apart() -> None:
-    """At worst, both the calls and the code of 0.35 ms stay, at best neither."""
+    """At worst, both the calls and the code of 0.35 ms (0.32 without the profiler) stay, at best neither."""
     left = _found(*[_ops_between(10, 350)] * 3).left_ns_per_step
     assert left is not None
-    assert left.low < 150_000 and left.high > 350_000
+    assert left.low < 150_000 and left.high > 320_000
 
 
 def _long_step(number: int, python_us: int) -> list[str]:

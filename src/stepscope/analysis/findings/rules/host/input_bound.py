@@ -64,6 +64,7 @@ def find(case: Case) -> Finding | None:
     if again.saves_ns_per_step < usual.saves_ns_per_step:
         usual.detail += f" {again.detail}"
         return usual
+    case.of_slow_steps.add(RULE.code)
     again.detail += f" Usual steps wait for data too: {usual.detail}"
     return again
 

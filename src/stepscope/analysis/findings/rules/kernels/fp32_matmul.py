@@ -86,7 +86,7 @@ def _with_tf32(case: Case, found: Finding, products: pl.DataFrame) -> Finding:
     if gain.left_ns and found.left_ns_per_step:
         left = either(gain.left_ns, found.left_ns_per_step)
         found.left_ns_per_step = Interval(round(left.low), round(left.mid), round(left.high))
-        found.saves_ns_per_step = int(case.basis.ns - left.mid)
+        found.saves_ns_per_step = int(case.saved_of_ns - left.mid)
     return found
 
 

@@ -45,7 +45,7 @@ def _not_recorded(case: Case) -> Finding | None:
         else ""
     )
     return RULE.finding(
-        f"Of the unprofiled steps one in {rhythm.period} takes {duration(rhythm.slow_ns)} where {duration(rhythm.usual_ns)} is usual: "
+        f"Of the unprofiled steps one in {rhythm.period} takes {duration(rhythm.slow_ns)} where the others take {duration(rhythm.usual_ns)}: "
         f"{percent(extra / rhythm.period / rhythm.mean_ns)} of the job's time. None of them was recorded, so nothing is promised.",
         f"Record {rhythm.period} steps or more, so that one of the slow ones is among them.{workers}",
         evidence={
@@ -77,7 +77,7 @@ def slow_steps(case: Case) -> Finding | None:
         f", in which {short_name(called[0]['name'])} runs, and hardly in the others" if called else mostly
     )
     return RULE.finding(
-        f"{_length_of(slow)} where {duration(median)} is usual{mostly}.",
+        f"{_length_of(slow)} where the median step takes {duration(median)}{mostly}.",
         RULE.fix_for(case.trace.info.framework),
         evidence={"steps": slow["step"].to_list(), "names": called or names, "median_ns": int(median)},
         share=round(extra / mean, 4),
