@@ -21,7 +21,7 @@ from stepscope.analysis.xla.memory import ProgramMemory, program_memory
 from stepscope.analysis.xla.ops import programs_that_ran
 from stepscope.lazy import dataclass
 from stepscope.registers.levels import FEWEST_STEPS
-from stepscope.registers.policy.findings import PEAK_KNOWN, STEADY_GROWTH
+from stepscope.registers.policy.device_findings import PEAK_KNOWN, STEADY_GROWTH
 from stepscope.registers.policy.tables import MEMORY_POINTS
 from stepscope.trace.frames import take_largest, take_median, take_smallest
 from stepscope.trace.schema import DeviceKind

@@ -26,6 +26,7 @@ MODULES = (
     "calibration.clocks",
     "calibration.runs",
     "policy.findings",
+    "policy.device_findings",
     "policy.ranking",
     "policy.host_code",
     "policy.useless_work",

@@ -17,7 +17,7 @@ from stepscope.registers.calibration.kernels import (
     STATE_TENSORS,
     TABLE_PASS_SLOWER,
 )
-from stepscope.registers.policy.findings import FEW_ROWS_OF_TABLE
+from stepscope.registers.policy.device_findings import FEW_ROWS_OF_TABLE
 from stepscope.trace.lookup import distinct
 from stepscope.trace.schema import Columns
 from stepscope.trace.trace import Trace

@@ -10,13 +10,14 @@ import polars as pl
 from stepscope.analysis.account.host_timeline import within
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change, with_warm_caches
-from stepscope.analysis.findings.copy_items import copy_items
+from stepscope.analysis.findings.transfers.copy_items import copy_items
 from stepscope.analysis.host.causes import host_codes, is_wait
 from stepscope.lazy import dataclass
 from stepscope.native.host.lineage import GARBAGE, USER
 from stepscope.registers.calibration.launches import STAGED_COPY_NS
 from stepscope.registers.calibration.profiler import WARM_DISPATCH_WORST
-from stepscope.registers.policy.findings import DETOUR_BYTES, LONG_PYTHON_NS, WORTH_A_FINDING
+from stepscope.registers.policy.device_findings import DETOUR_BYTES
+from stepscope.registers.policy.findings import LONG_PYTHON_NS, WORTH_A_FINDING
 from stepscope.registers.policy.useless_work import SMALL_RESULT, SMALL_RESULT_AFTERWARDS
 from stepscope.trace.scopes import ancestors, at_or_inside
 

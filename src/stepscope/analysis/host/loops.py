@@ -13,11 +13,7 @@ from stepscope.analysis.host.names import PLACE, STANDARD_FRAME
 from stepscope.analysis.host.passes import repeated_passes
 from stepscope.analysis.host.siblings import sibling_modules
 from stepscope.lazy import dataclass
-from stepscope.registers.policy.findings import (
-    LOOP_BODY_SHARE,
-    LOOP_CALLS_OF_FUNCTION,
-    LOOP_ITERATIONS,
-)
+from stepscope.registers.policy.findings import LOOP_BODY_SHARE, LOOP_CALLS_OF_FUNCTION, LOOP_ITERATIONS
 from stepscope.trace.frames import conform
 from stepscope.trace.lookup import names_of
 from stepscope.trace.schema import Columns

@@ -12,17 +12,14 @@ from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.copies.round_trip_copy import round_trips
 from stepscope.analysis.findings.rules.host import optimizer_loop
 from stepscope.analysis.findings.rules.host.optimizer_loop import in_optimizer
-from stepscope.analysis.findings.staging import over_bus
+from stepscope.analysis.findings.transfers.staging import over_bus
 from stepscope.analysis.host.names import NO_COMPUTATION
 from stepscope.registers.calibration.kernels import FUSED_OPTIMIZER_LAUNCHES
 from stepscope.registers.calibration.launches import (
     HOST_OP_NS,
 )
 from stepscope.registers.calibration.profiler import WARM_DISPATCH_WORST
-from stepscope.registers.policy.findings import (
-    MAJORITY,
-    WORTH_SHOWING,
-)
+from stepscope.registers.policy.findings import MAJORITY, WORTH_SHOWING
 from stepscope.trace.scopes import ancestors
 
 _COMPUTED_IN = ("python", "dispatch")  # parts of ops that the host computes: the long ones, and the others

@@ -5,16 +5,16 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.analysis.findings.case import Case
-from stepscope.analysis.findings.communication import (
+from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.profiler_doubt import withdraw
+from stepscope.analysis.findings.promise import no_more_than, timed
+from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.analysis.findings.transfers.communication import (
     choose_advice,
     hide,
     left_behind_work,
     what_can_be_hidden,
 )
-from stepscope.analysis.findings.finding import Finding
-from stepscope.analysis.findings.profiler_doubt import withdraw
-from stepscope.analysis.findings.promise import no_more_than, timed
-from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.registers.policy.findings import WORTH_A_FINDING, WORTH_SHOWING
 from stepscope.units import duration
 

@@ -7,12 +7,12 @@ import polars as pl
 from stepscope.analysis.account.host_timeline import within
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change, with_warm_caches
-from stepscope.analysis.findings.copy_items import copy_items
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.profiler_doubt import withdraw
 from stepscope.analysis.findings.promise import of_part
 from stepscope.analysis.findings.rule import ANY, Rule
-from stepscope.analysis.findings.staging import (
+from stepscope.analysis.findings.transfers.copy_items import copy_items
+from stepscope.analysis.findings.transfers.staging import (
     is_staging,
     over_bus,
     pinned_rates,

@@ -9,15 +9,10 @@ from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.profiler_doubt import withdraw
 from stepscope.analysis.findings.promise import no_more_than, saving
 from stepscope.analysis.findings.rule import ANY, Rule
-from stepscope.analysis.findings.staging import over_bus, uploads
+from stepscope.analysis.findings.transfers.staging import over_bus, uploads
 from stepscope.analysis.xla.file_work import core_copies
-from stepscope.registers.policy.findings import (
-    MAJORITY,
-    OFFLOADED_ARRAYS,
-    OFFLOADED_BYTES,
-    WORTH_A_FINDING,
-    WORTH_SHOWING,
-)
+from stepscope.registers.policy.device_findings import OFFLOADED_ARRAYS, OFFLOADED_BYTES
+from stepscope.registers.policy.findings import MAJORITY, WORTH_A_FINDING, WORTH_SHOWING
 from stepscope.units import duration, size
 
 

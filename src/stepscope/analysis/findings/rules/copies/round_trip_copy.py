@@ -7,20 +7,17 @@ import polars as pl
 from stepscope.analysis.account.host_timeline import within
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change
-from stepscope.analysis.findings.copy_items import copy_items
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.host_results import host_results
 from stepscope.analysis.findings.mostly import mostly_in
 from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.analysis.findings.transfers.copy_items import copy_items
 from stepscope.analysis.host.causes import host_causes
 from stepscope.lazy import dataclass
 from stepscope.names import short_name
-from stepscope.registers.policy.findings import (
-    DETOUR_BYTES,
-    MAJORITY,
-    WORTH_SHOWING,
-)
+from stepscope.registers.policy.device_findings import DETOUR_BYTES
+from stepscope.registers.policy.findings import MAJORITY, WORTH_SHOWING
 
 _TYPE_RATIOS = (1, 2, 4, 8)  # of the same numbers in another type
 _LAST = 1 << 62

@@ -7,7 +7,6 @@ import polars as pl
 from stepscope.analysis.findings.answers import answer_waits, infers
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change, with_warm_caches
-from stepscope.analysis.findings.copy_items import copy_items
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.profiler_doubt import withdraw
 from stepscope.analysis.findings.program_runs import program_runs
@@ -15,7 +14,8 @@ from stepscope.analysis.findings.promise import left_by_replay, of_part
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host.unbatched_loop import at_best, batched, held_up, in_loops, reading
 from stepscope.analysis.findings.spread import OF_READS
-from stepscope.analysis.findings.staging import uploads
+from stepscope.analysis.findings.transfers.copy_items import copy_items
+from stepscope.analysis.findings.transfers.staging import uploads
 from stepscope.analysis.findings.waits_of_libraries import name_library
 from stepscope.analysis.host.causes import host_codes
 from stepscope.analysis.host.functions import where

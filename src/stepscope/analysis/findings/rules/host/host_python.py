@@ -15,7 +15,7 @@ from stepscope.analysis.findings.promise import of_part, saving
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host.eager_execution import by_framework
 from stepscope.analysis.findings.spread import OF_BYTES, OF_LISTS, OF_UPLOADS, Spread
-from stepscope.analysis.findings.staging import (
+from stepscope.analysis.findings.transfers.staging import (
     gaps_of,
     is_mostly_sent,
     is_staging,

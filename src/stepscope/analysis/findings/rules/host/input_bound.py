@@ -13,7 +13,7 @@ from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.promise import of_part
 from stepscope.analysis.findings.restarts import find_restarts, tell_of_starts
 from stepscope.analysis.findings.rule import ANY, Rule
-from stepscope.analysis.findings.staging import (
+from stepscope.analysis.findings.transfers.staging import (
     gaps_of,
     reads_bytes,
     send_beside,
@@ -26,11 +26,7 @@ from stepscope.analysis.ops.sent import samples_sent
 from stepscope.analysis.replay.plan import Plan
 from stepscope.registers.calibration.launches import SAMPLE_ALONE_NS, SAMPLE_FROM_MEMORY_NS
 from stepscope.registers.calibration.profiler import WARM_DISPATCH_BESIDE_WORKERS, WARM_DISPATCH_WORST
-from stepscope.registers.policy.findings import (
-    BYTES_BEFORE_FLOATS,
-    MORE_WORKERS_LEAST,
-    WORTH_A_FINDING,
-)
+from stepscope.registers.policy.findings import BYTES_BEFORE_FLOATS, MORE_WORKERS_LEAST, WORTH_A_FINDING
 from stepscope.registers.policy.host_code import BESIDE_PIPELINE_SAVES
 from stepscope.units import duration
 

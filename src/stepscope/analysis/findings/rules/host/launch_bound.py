@@ -16,7 +16,7 @@ from stepscope.analysis.findings.promise import left_by_replay, timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host import optimizer_loop
 from stepscope.analysis.findings.rules.host.device_sync import RULE as DEVICE_SYNC
-from stepscope.analysis.findings.staging import is_staging
+from stepscope.analysis.findings.transfers.staging import is_staging
 from stepscope.analysis.host.causes import is_wait
 from stepscope.analysis.host.program_calls import PROGRAM_CALL, PROGRAM_CALLS
 from stepscope.analysis.replay.plan import Plan

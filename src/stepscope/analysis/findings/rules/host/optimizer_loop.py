@@ -14,10 +14,7 @@ from stepscope.registers.calibration.kernels import (
     FUSED_OPTIMIZER_TRAFFIC_LEAST,
     FUSED_OPTIMIZER_TRAFFIC_MOST,
 )
-from stepscope.registers.policy.findings import (
-    OPTIMIZER_KERNELS,
-    WORTH_A_FINDING,
-)
+from stepscope.registers.policy.findings import OPTIMIZER_KERNELS, WORTH_A_FINDING
 from stepscope.trace.lookup import events_named
 from stepscope.trace.scopes import at_or_inside
 

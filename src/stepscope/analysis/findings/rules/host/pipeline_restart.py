@@ -12,11 +12,7 @@ from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.host.causes import host_codes
 from stepscope.analysis.host.pipeline_starts import PipelineStarts, find_pipeline_starts
 from stepscope.native.host.lineage import USER
-from stepscope.registers.policy.findings import (
-    ACCOUNT_SAVES_LEAST,
-    MAJORITY,
-    WORTH_A_FINDING,
-)
+from stepscope.registers.policy.findings import ACCOUNT_SAVES_LEAST, MAJORITY, WORTH_A_FINDING
 from stepscope.registers.policy.steps import RESTART_LEAVES_MOST
 
 _OF_LOOP = ("dispatch", "input", "python")  # what is compiled outside a start is a function of the model

@@ -18,10 +18,7 @@ from stepscope.native.host.lineage import COMPILE
 from stepscope.registers.calibration.launches import (
     FIRST_CALL_NS,
 )
-from stepscope.registers.policy.findings import (
-    MAJORITY,
-    STEPS_TO_KNOW_WARM_UP,
-)
+from stepscope.registers.policy.findings import MAJORITY, STEPS_TO_KNOW_WARM_UP
 
 _TRACES = r"trace_to_jaxpr|create_pjit_jaxpr|infer_params|graph_building|func_graph|^Eager\w+Execute: "
 _TRIALS = (*FOLLOWING, "compute", "copy", "python")  # a compiler tries its programs on the device

@@ -36,13 +36,8 @@ from stepscope.registers.calibration.kernels import (
     SPARSE_SORT_BYTES,
     SPARSE_UPDATE_WORST,
 )
-from stepscope.registers.policy.findings import (
-    DECIDED_BY_DEVICE,
-    DENSE_TABLE_LEAST,
-    FEW_ROWS_OF_TABLE,
-    LIGHT_PASS,
-    MAJORITY,
-)
+from stepscope.registers.policy.device_findings import DENSE_TABLE_LEAST, FEW_ROWS_OF_TABLE, LIGHT_PASS
+from stepscope.registers.policy.findings import DECIDED_BY_DEVICE, MAJORITY
 from stepscope.trace.frames import take_smallest
 from stepscope.trace.scopes import ancestors
 from stepscope.units import percent, size

@@ -13,7 +13,8 @@ from stepscope.analysis.findings.promise import shorten_kernels, timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.kernels.names.dtypes import NARROW
 from stepscope.analysis.serving.workload import TRAINING
-from stepscope.registers.policy.findings import COPIES_ON_DEVICE_LEAST, MAJORITY, TOP_NAMES, UNSURE_KERNELS
+from stepscope.registers.policy.device_findings import COPIES_ON_DEVICE_LEAST
+from stepscope.registers.policy.findings import MAJORITY, TOP_NAMES, UNSURE_KERNELS
 from stepscope.trace.lookup import are_named, is_named
 from stepscope.trace.scopes import ancestors, at_or_inside
 

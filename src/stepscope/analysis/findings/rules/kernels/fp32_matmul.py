@@ -36,9 +36,7 @@ from stepscope.registers.calibration.products import (
     UNKNOWN_TENSOR_CORES_BEST,
     UNKNOWN_TENSOR_CORES_WORST,
 )
-from stepscope.registers.policy.findings import (
-    MAJORITY,
-)
+from stepscope.registers.policy.findings import MAJORITY
 from stepscope.units import speedup
 
 _CONVOLVES = pl.col("name").str.contains("(?i)conv").fill_null(False)

@@ -13,9 +13,7 @@ from stepscope.registers.calibration.kernels import (
     NORM_CHANNELS_LAST_LEAST,
     NORM_CHANNELS_LAST_MOST,
 )
-from stepscope.registers.policy.findings import (
-    WORTH_SHOWING,
-)
+from stepscope.registers.policy.findings import WORTH_SHOWING
 
 _TURNS_LAYOUT = r"(?i)nchwToNhwc|nhwcToNchw|nhwcAddPadding|transpose_readWrite"
 # XLA's categories of instructions that change where numbers are, and not the numbers.

@@ -9,11 +9,8 @@ from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import of_kernels
 from stepscope.analysis.findings.rule import ANY, Rule
-from stepscope.registers.policy.findings import (
-    MXU_REACHED_LEAST,
-    MXU_REACHED_MOST,
-    UNSURE_KERNELS,
-)
+from stepscope.registers.policy.device_findings import MXU_REACHED_LEAST, MXU_REACHED_MOST
+from stepscope.registers.policy.findings import UNSURE_KERNELS
 from stepscope.units import percent
 
 

@@ -10,12 +10,8 @@ from stepscope.analysis.findings.promise import of_kernels
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.solvers import solver_kernels
 from stepscope.analysis.kernels.occupancy import multiprocessors
-from stepscope.registers.policy.findings import (
-    LEAST_BLOCKS_FACTOR,
-    LONG_KERNEL_NS,
-    SURE_GAIN,
-    UNSURE_KERNELS,
-)
+from stepscope.registers.policy.device_findings import LEAST_BLOCKS_FACTOR, LONG_KERNEL_NS
+from stepscope.registers.policy.findings import SURE_GAIN, UNSURE_KERNELS
 
 _FILLS_BY_DESIGN = r"(?i)nccl|rccl|all_?reduce|persist|rnn|lstm|gru|cooperative"
 

@@ -11,7 +11,8 @@ from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.spread import OF_KEPT
 from stepscope.analysis.replay.plan import Plan
-from stepscope.registers.policy.findings import MEMORY_TO_KEEP_ACTIVATIONS, WORTH_A_FINDING
+from stepscope.registers.policy.device_findings import MEMORY_TO_KEEP_ACTIVATIONS
+from stepscope.registers.policy.findings import WORTH_A_FINDING
 from stepscope.units import size
 
 

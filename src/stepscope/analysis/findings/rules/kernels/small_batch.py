@@ -20,7 +20,7 @@ from stepscope.analysis.serving.workload import INFERENCE
 from stepscope.registers.calibration.kernels import (
     LARGE_PRODUCTS_OF_PEAK,
 )
-from stepscope.registers.policy.findings import (
+from stepscope.registers.policy.device_findings import (
     BATCH_TIMES,
     SMALL_BATCH_ROWS,
     SMALL_PRODUCTS_SHARE,

@@ -8,7 +8,7 @@ from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.registers.policy.compute import SMALL_KERNEL_NS
-from stepscope.registers.policy.findings import LOOP_ADVICE_LEAST, TURNS_OF_LOOP
+from stepscope.registers.policy.device_findings import LOOP_ADVICE_LEAST, TURNS_OF_LOOP
 
 
 def find(case: Case) -> Finding | None:

@@ -25,11 +25,8 @@ from stepscope.registers.calibration.kernels import (
     FUSED_TF32_ATTENTION_WORST,
 )
 from stepscope.registers.policy.compute import FEWEST_PIECES
-from stepscope.registers.policy.findings import (
-    MAJORITY,
-    SCORES_LENGTH,
-    WORTH_A_FINDING,
-)
+from stepscope.registers.policy.device_findings import SCORES_LENGTH
+from stepscope.registers.policy.findings import MAJORITY, WORTH_A_FINDING
 from stepscope.trace.lookup import are_named, distinct, events_named
 from stepscope.trace.schema import Text
 from stepscope.trace.scopes import ancestors

@@ -16,13 +16,13 @@ from stepscope.registers.calibration.kernels import (
     FUSED_CHAIN_WORST,
 )
 from stepscope.registers.policy.compute import FORMULAS_ALONE
-from stepscope.registers.policy.findings import (
+from stepscope.registers.policy.device_findings import (
     FORMULA_TRAFFIC,
     FUSING_ADVICE_LEAST,
     FUSING_GAIN_LEAST,
     SURE_FUSION,
-    WORTH_A_FINDING,
 )
+from stepscope.registers.policy.findings import WORTH_A_FINDING
 from stepscope.units import size
 
 # Arithmetic of which formulas are made; a layer of the framework is one op with a name of its own.

@@ -5,10 +5,7 @@ from __future__ import annotations
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.rule import ANY, Rule
-from stepscope.registers.policy.findings import (
-    MEMORY_GROWTH_BYTES,
-    MEMORY_GROWTH_SHARE,
-)
+from stepscope.registers.policy.device_findings import MEMORY_GROWTH_BYTES, MEMORY_GROWTH_SHARE
 from stepscope.units import size
 
 

@@ -6,7 +6,7 @@ from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.snapshot.culprit import name_culprits
-from stepscope.registers.policy.findings import MEMORY_GROWTH_BYTES
+from stepscope.registers.policy.device_findings import MEMORY_GROWTH_BYTES
 
 
 def find(case: Case) -> Finding | None:

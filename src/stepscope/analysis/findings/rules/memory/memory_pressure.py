@@ -5,9 +5,7 @@ from __future__ import annotations
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.rule import ANY, Rule
-from stepscope.registers.policy.findings import (
-    MEMORY_PRESSURE,
-)
+from stepscope.registers.policy.device_findings import MEMORY_PRESSURE
 from stepscope.units import size
 
 

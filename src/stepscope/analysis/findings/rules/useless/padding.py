@@ -12,7 +12,7 @@ from stepscope.analysis.findings.promise import shorten_kernels, timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host.optimizer_loop import in_optimizer
 from stepscope.analysis.findings.rules.kernels.unfused_attention import RULE as UNFUSED
-from stepscope.analysis.findings.staging import is_staging, sends_weights, uploads
+from stepscope.analysis.findings.transfers.staging import is_staging, sends_weights, uploads
 from stepscope.analysis.xla.hlo_module import Module
 from stepscope.analysis.xla.masks import padded_length
 from stepscope.analysis.xla.ops import programs_that_ran

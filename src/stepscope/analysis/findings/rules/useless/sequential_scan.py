@@ -17,7 +17,8 @@ from stepscope.analysis.xla.hlo_module import as_kernel, read_module
 from stepscope.analysis.xla.ops import events_of_programs, programs_that_ran
 from stepscope.analysis.xla.recurrences import Recurrence, recurrences_of
 from stepscope.registers.policy.compute import SMALL_KERNEL_NS
-from stepscope.registers.policy.findings import LOOP_LEAST, MAJORITY, TURNS_OF_LOOP
+from stepscope.registers.policy.device_findings import TURNS_OF_LOOP
+from stepscope.registers.policy.findings import LOOP_LEAST, MAJORITY
 from stepscope.registers.policy.useless_work import (
     CONVOLUTION_PASSES,
     OUTSIDE_EFFICIENCY_LEAST,
