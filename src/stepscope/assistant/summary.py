@@ -58,7 +58,7 @@ def _what(report: Report) -> str:
 
 def _findings(report: Report, quoter: Quoter) -> Iterator[str]:
     for number, finding in enumerate(report.findings, 1):
-        facts = "; ".join(filter(None, (_gain(finding), _place(finding))))
+        facts = "; ".join(filter(None, (_gain(report, finding), _place(finding))))
         title = quoter.sentence(finding.title, FIX_LONGEST)
         fix = quoter.sentence(finding.fix, FIX_LONGEST)
         yield f"finding:{number} {finding.code}: {title}{f' ({facts})' if facts else ''}" + (
@@ -66,13 +66,13 @@ def _findings(report: Report, quoter: Quoter) -> Iterator[str]:
         )
 
 
-def _gain(finding: Finding) -> str:
+def _gain(report: Report, finding: Finding) -> str:
     if finding.saves_ns_per_step <= 0:
         return ""
     speedup = finding.speedup
     return (
         f"speed-up {speedup.low:.2f} to {speedup.high:.2f}, probably {speedup.mid:.2f}; "
-        f"saves {units.duration(finding.saves_ns_per_step)} per step"
+        f"saves {units.duration(finding.saves_ns_per_step)}{'' if report.steps.source == 'whole' else ' per step'}"
     )
 
 

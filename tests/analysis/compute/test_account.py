@@ -206,3 +206,13 @@ def test_what_no_unit_could_have_computed_is_not_known() -> None:
     found = computed(step(*op(10, "aten::mm", BF16, "[[4096,4096],[4096,4096]]", "c10::BFloat16,c10::BFloat16", 50, 20)))  # fmt: skip
     assert found.kernels["flops"].to_list() == [None]
     assert by_reason(found) == {"unknown": 20_000}
+
+
+@pytest.mark.parametrize(
+    ("op_name", "kind"), [("aten::_foreach_copy_", "copy"), ("aten::_foreach_addcdiv_", "optimizer")]
+)
+def test_a_list_of_copies_is_no_optimizer(op_name: str, kind: str) -> None:
+    """Both have a kernel of the name that optimizers use; only the step of an optimizer makes a copy a part of it."""
+    kernel = "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<Copy>"
+    found = computed(step(*op(10, op_name, kernel, "[[4096],[4096]]", "float,float", 50, 20)))
+    assert found.kernels["class"].to_list() == [kind]

@@ -56,6 +56,7 @@ _BY_OP: tuple[tuple[str, str], ...] = (
     ("copy", r"^aten::(copy_|cat|_foreach_copy_|fill_|zero_|clone|contiguous)$|^(copy|concatenate|pad|slice|broadcast)([._-]\w+)*$"),
     ("elementwise", r"^triton_poi_|^aten::_foreach_|^loop_"),
 )  # fmt: skip
+_COPIES_LIST = "aten::_foreach_copy_"
 
 
 def classes(kernels: pl.DataFrame) -> pl.Series:
@@ -83,6 +84,8 @@ def _judge(distinct: pl.DataFrame) -> pl.Series:
     return distinct.select(
         pl.when(moves & name.str.contains(_LAYOUT))
         .then(pl.lit("layout"))
+        .when(op == _COPIES_LIST)  # its kernel is one that optimizers share
+        .then(pl.lit("copy"))
         .when(sure)
         .then(by_family)
         .when(by_op.is_not_null() & ~outside)

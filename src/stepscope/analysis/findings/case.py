@@ -485,6 +485,8 @@ class Case:
         return {part: int(ns / self.step_count) for part, ns in ranked.iter_rows()}
 
     def of_step(self, ns: float) -> str:
-        """`ns` in words: how long, and which share of the step."""
+        """`ns` in words: how long, and which share of the step; of the recording, if that has no steps."""
+        if self.steps.is_whole:
+            return f"{duration(ns)} of {duration(self.step_ns)} ({percent(ns / self.step_ns)})"
         which = "step that is not slow" if len(self.recorded.outliers) else "step"
         return f"{duration(ns)} of {duration(self.step_ns)} per {which} ({percent(ns / self.step_ns)})"

@@ -29,7 +29,7 @@ def account(report: Report) -> Figure | None:
     total = sum(pieces.values())
     title = (
         f"A step of {units.duration(total)}"
-        if report.steps.rows
+        if report.steps.rows and report.steps.source != "whole"
         else f"The recording of {units.duration(total)}"
     )
     legend = tuple((f"p-{row.part}", f"{part(row.part).title} {share(row.share)}") for row in rows)

@@ -27,6 +27,7 @@ from stepscope.reports.wording.summary import (
     longest_names,
     own_steps,
     placed,
+    saved_time,
     speedup,
 )
 from stepscope.reports.wording.values import framework, moment, share
@@ -168,10 +169,10 @@ def _problem(problem: Problem) -> Markup:
 
 
 def _findings(report: Report, _: str, limit: int) -> Iterator[Markup]:
-    yield from (_finding(number, finding) for number, finding in enumerate(report.findings, 1))
+    yield from (_finding(report, number, finding) for number, finding in enumerate(report.findings, 1))
 
 
-def _finding(number: int, finding: Finding) -> Markup:
+def _finding(report: Report, number: int, finding: Finding) -> Markup:
     figures_behind = [(tag("dt", label), tag("dd", words)) for label, words in evidence(finding)]
     words = tag(
         "div",
@@ -180,14 +181,14 @@ def _finding(number: int, finding: Finding) -> Markup:
         tag("p", finding.fix, class_="fix") if finding.fix else None,
         tag("details", tag("summary", "evidence"), tag("dl", figures_behind)) if figures_behind else None,
     )
-    return tag("div", tag("b", str(number)), words, _gain(finding), class_="finding")
+    return tag("div", tag("b", str(number)), words, _gain(report, finding), class_="finding")
 
 
-def _gain(finding: Finding) -> Markup | None:
+def _gain(report: Report, finding: Finding) -> Markup | None:
     if finding.saves_ns_per_step <= 0:
         return None
-    saved = f"saves about {units.duration(finding.saves_ns_per_step)} a step"
-    return tag("div", tag("b", speedup(finding.speedup)), tag("span", saved), class_="gain")
+    said = tag("b", speedup(finding.speedup)), tag("span", saved_time(report, finding))
+    return tag("div", *said, class_="gain")
 
 
 def _figures_and_tables(report: Report, name: str, limit: int) -> Iterator[Markup]:
@@ -252,7 +253,10 @@ def fragment(report: Report) -> str:
         tag("style", Markup(content_style())),
         _header(report),
         tag("section", [_problem(problem) for problem in report.problems if problem.severity != "info"]),
-        tag("section", [_finding(number, finding) for number, finding in enumerate(report.findings[:5], 1)]),
+        tag(
+            "section",
+            [_finding(report, number, finding) for number, finding in enumerate(report.findings[:5], 1)],
+        ),
         [found.html() for found in drawn if found is not None],
     ]
     return tag("div", join(content), class_="stepscope piece")

@@ -79,12 +79,12 @@ def _findings(report: Report, _: str, limit: int) -> Iterator[str]:
     if made_of := sampled(report):
         yield from (f"Found {made_of}.", "")
     kept = report.findings[:limit] if limit else report.findings
-    yield from (_finding(number, finding) for number, finding in enumerate(kept, 1))
+    yield from (_finding(report, number, finding) for number, finding in enumerate(kept, 1))
     yield from _cut(len(report.findings), len(kept))
 
 
-def _finding(number: int, finding: Finding) -> str:
-    saved = f", {gain(finding)}" if finding.saves_ns_per_step > 0 else ""
+def _finding(report: Report, number: int, finding: Finding) -> str:
+    saved = f", {gain(report, finding)}" if finding.saves_ns_per_step > 0 else ""
     fix = f" → {text(finding.fix)}" if finding.fix else ""
     return f"{number}. **{text(finding.title)}** (`{finding.code}`{saved}) {text(finding.detail)}{fix}"
 

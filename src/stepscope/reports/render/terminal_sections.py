@@ -89,17 +89,17 @@ def findings(report: Report, width: int, limit: int) -> Iterator[Text]:
     yield from heading("what to change", sampled(report))
     kept = report.findings[:limit] if limit else report.findings
     for number, finding in enumerate(kept, 1):
-        yield from _finding(number, finding, width)
+        yield from _finding(report, number, finding, width)
     yield from cut(len(report.findings), len(kept), "findings")
     if all_of_them := together(report):
         yield Text(f"  {all_of_them}", style="green")
 
 
-def _finding(number: int, finding: Finding, width: int) -> Iterator[Text]:
+def _finding(report: Report, number: int, finding: Finding, width: int) -> Iterator[Text]:
     label = (f"  {number}. ", "bold")
     yield Text.assemble(label, (safe(finding.title), "bold"), (f"  {safe(finding.code)}", "dim"))
     if finding.saves_ns_per_step > 0:
-        yield Text(f"     {gain(finding)}", style="green")
+        yield Text(f"     {gain(report, finding)}", style="green")
     yield from wrapped(finding.detail, width, "     ")
     if finding.fix:
         yield from wrapped(finding.fix, width, "     ", "→ ")

@@ -264,7 +264,7 @@ def _breakdown(report: Report) -> list[Table]:
             "part": row.part,
             "share": row.share,
             "ns": row.ns,
-            "ns_per_step": row.ns // count if report.steps.rows else None,
+            "ns_per_step": row.ns // count if report.steps.rows and report.steps.source != "whole" else None,
             "named_share": row.named_share,
             "names": ", ".join(placed(each.name, each.place) for each in longest_names(row)) or None,
         }

@@ -31,6 +31,10 @@ def _share(label: str, value: float | None, of: str = "") -> Fact:
     return label, "" if value is None else f"{share(value)} {of}".strip()
 
 
+def _of_steps(report: Report) -> str:
+    return "of the time" if report.steps.source == "whole" else "of step time"
+
+
 def _duration(label: str, value: int | None, when: str = "") -> Fact:
     return label, "" if value is None else f"{units.duration(value)} {when}".strip()
 
@@ -84,9 +88,9 @@ _NOT_REPLAYED = "These steps cannot be replayed: this is the account of the devi
 def _input(report: Report) -> Iterator[Fact]:
     found = report.input
     if found.stages:
-        yield _share("loader", found.share, "of step time")
+        yield _share("loader", found.share, _of_steps(report))
         who = "step" if report.device.busy_share is None and not report.profile.devices else "device"
-        yield _share(f"the {who} waits", found.exposed_share, "of step time")
+        yield _share(f"the {who} waits", found.exposed_share, _of_steps(report))
     yield VERDICT, found.verdict
 
 
@@ -151,7 +155,7 @@ def _memory(report: Report) -> Iterator[Fact]:
 def _collectives(report: Report) -> Iterator[Fact]:
     found = report.collectives
     if found.rows:
-        yield _share("exposed", found.exposed_share, f"of step time {over_all(report)}".rstrip())
+        yield _share("exposed", found.exposed_share, f"{_of_steps(report)} {over_all(report)}".rstrip())
         yield _share("total", found.kernel_share, "of kernel time")
 
 

@@ -133,15 +133,19 @@ def _figure(key: str, value: Any) -> str:
     return f"{_label(key)} {_words(key, value)}"
 
 
-def gain(finding: Finding) -> str:
+def saved_time(report: Report, finding: Finding) -> str:
+    """How long the change makes a step shorter; the recording, if that has no steps."""
+    each = "" if report.steps.source == "whole" else " a step"
+    return f"saves about {units.duration(finding.saves_ns_per_step)}{each}"
+
+
+def gain(report: Report, finding: Finding) -> str:
     """What the change would bring."""
     if finding.speedup.mid < _LEAST_GAIN:
         return "hardly saves time by itself" + (
             f", {speedup(finding.speedup)} at best" if finding.speedup.high > _LEAST_GAIN else ""
         )
-    return (
-        f"saves about {units.duration(finding.saves_ns_per_step)} a step: speed-up {speedup(finding.speedup)}"
-    )
+    return f"{saved_time(report, finding)}: speed-up {speedup(finding.speedup)}"
 
 
 def speedup(found: Interval) -> str:

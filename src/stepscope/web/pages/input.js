@@ -3,6 +3,7 @@
 import { fill, h } from "../ui/dom.js";
 import { eventsLink, openEvents, rowLinks } from "../ui/events.js";
 import { figure, lettersBeside, plain, timeAxis } from "../ui/figure.js";
+import { ofSteps } from "../text/devices.js";
 import { duration, share } from "../text/format.js";
 import { clipped, shortName } from "../text/names.js";
 import { helpLink } from "../shell/help.js";
@@ -25,7 +26,8 @@ export const page = { name: "input", title: "Input pipeline", render };
 
 /** @param {HTMLElement} root @param {import("../types").Context} context */
 async function render(root, context) {
-  const { input, findings, device } = await context.report();
+  const report = await context.report();
+  const { input, findings, device } = report;
   const finding = findings.find((each) => each.code === "input-bound");
   const head = [
     pageHead("Input pipeline", "page/input"),
@@ -46,8 +48,8 @@ async function render(root, context) {
     root,
     ...head,
     facts([
-      ["in the loader", `${share(input.share)} of step time`],
-      [`the ${device.busy_share === null ? "step" : "device"} waits for it`, `${share(input.exposed_share)} of step time`],
+      ["in the loader", `${share(input.share)} ${ofSteps(report)}`],
+      [`the ${device.busy_share === null ? "step" : "device"} waits for it`, `${share(input.exposed_share)} ${ofSteps(report)}`],
     ]),
     finding
       ? h(

@@ -12,3 +12,8 @@ export function chargedDevice(report) {
   const found = Object.values(report.steps.critical_devices);
   return found.length === 1 ? `device ${found[0]}` : "one device of each rank";
 }
+
+/** What a share is of; a recording without steps is one window. @param {import("../types").Report} report */
+export function ofSteps(report) {
+  return report.steps.source === "whole" ? "of the time" : "of step time";
+}

@@ -4,7 +4,7 @@ import { ownRows } from "../../ui/account.js";
 import { fill, h } from "../../ui/dom.js";
 import { eventsLink, rowLinks, stepLink } from "../../ui/events.js";
 import { figure, timeAxis } from "../../ui/figure.js";
-import { hasSeveralDevices } from "../../text/devices.js";
+import { hasSeveralDevices, ofSteps } from "../../text/devices.js";
 import { duration, share } from "../../text/format.js";
 import { helpLink } from "../../shell/help.js";
 import { follow } from "../../shell/place.js";
@@ -33,7 +33,7 @@ async function render(root, context) {
     facts([
       [
         "not hidden behind compute",
-        collectives.exposed_share === null ? null : `${share(collectives.exposed_share)} of step time${hasSeveralDevices(report) ? " on all devices" : ""}`,
+        collectives.exposed_share === null ? null : `${share(collectives.exposed_share)} ${ofSteps(report)}${hasSeveralDevices(report) ? " on all devices" : ""}`,
       ],
       ["in all", collectives.kernel_share ? `${share(collectives.kernel_share)} of kernel time` : null],
     ]),

@@ -4,7 +4,7 @@ import { bar, ownRows } from "../../ui/account.js";
 import { fill, h } from "../../ui/dom.js";
 import { rowLinks } from "../../ui/events.js";
 import { busyFigure } from "./busy.js";
-import { chargedDevice, hasSeveralDevices } from "../../text/devices.js";
+import { chargedDevice, hasSeveralDevices, ofSteps } from "../../text/devices.js";
 import { count, duration, share, significant } from "../../text/format.js";
 import { helpLink } from "../../shell/help.js";
 import { empty } from "../../shell/notice.js";
@@ -48,7 +48,7 @@ async function render(root, context) {
       : empty("No curve of the device's use.", "The profile has too little device work."),
     heading("Why the device was idle", "report/breakdown"),
     idle.length
-      ? [h("p", { class: "sub" }, `Shares of step time${chargedDevice(report) ? `, ${chargedDevice(report)}` : ""}.`), bar(idle, Math.max(1, ownRows(report).length), context)]
+      ? [h("p", { class: "sub" }, `Shares ${ofSteps(report)}${chargedDevice(report) ? `, ${chargedDevice(report)}` : ""}.`), bar(idle, Math.max(1, ownRows(report).length), context)]
       : h("p", { class: "sub" }, "It never was."),
     heading("The launch queue", "report/device"),
     queue(report),

@@ -19,7 +19,8 @@ export function findings(report, context) {
     return empty("No findings.", "No known bottleneck takes enough of the step; the sentence above says what the time goes to.");
   }
   const isOnDevice = report.device.busy_share !== null;
-  const all = report.findings.map((found, at) => finding(found, at, pageOf(found.page, isOnDevice), context));
+  const hasSteps = report.steps.source !== "whole";
+  const all = report.findings.map((found, at) => finding(found, at, pageOf(found.page, isOnDevice), context, hasSteps));
   const rest = all.slice(TOP);
   const more = rest.length ? h("details", {}, h("summary", {}, `${rest.length} more`), rest) : null;
   return [...all.slice(0, TOP), more];
@@ -30,8 +31,8 @@ export function pageOf(page, isOnDevice) {
   return entry(page) && (isOnDevice || !ON_DEVICE.has(page)) ? page : ELSEWHERE;
 }
 
-/** @param {import("../../types").Finding} found @param {number} at @param {string} page @param {import("../../types").Context} context */
-function finding(found, at, page, context) {
+/** @param {import("../../types").Finding} found @param {number} at @param {string} page @param {import("../../types").Context} context @param {boolean} hasSteps */
+function finding(found, at, page, context, hasSteps) {
   const events = eventsLink(context, "finding", found.code);
   const links = [
     h("a", { class: "more", href: events }, "see it in the trace"),
@@ -45,7 +46,7 @@ function finding(found, at, page, context) {
     found.fix ? h("p", { class: "fix" }, found.fix) : null,
     h("div", { class: "behind" }, figures(found, context), links),
   );
-  return h("div", { class: "finding" }, h("b", {}, String(at + 1)), words, gain(found));
+  return h("div", { class: "finding" }, h("b", {}, String(at + 1)), words, gain(found, hasSteps));
 }
 
 /** @param {import("../../types").Finding} found @param {import("../../types").Context} context */
@@ -60,10 +61,10 @@ function figures(found, context) {
   return details;
 }
 
-/** @param {import("../../types").Finding} found */
-function gain(found) {
+/** @param {import("../../types").Finding} found @param {boolean} hasSteps */
+function gain(found, hasSteps) {
   if (found.saves_ns_per_step <= 0) return null;
-  const saved = `saves about ${duration(found.saves_ns_per_step)} a step`;
+  const saved = `saves about ${duration(found.saves_ns_per_step)}${hasSteps ? " a step" : ""}`;
   if (found.speedup.mid < LEAST_GAIN)
     return h("div", { class: "gain" }, h("span", {}, "hardly saves time by itself"));
   return h(
