@@ -61,7 +61,7 @@ def _class(name: str, share: float) -> RooflineRow:
 
 def test_the_first_finding_is_the_verdict() -> None:
     assert write_sentence(report({"compute": 0.2, "input": 0.8}, INPUT)) == (
-        "The device waits for data. A step takes 10.0 ms as recorded (mean of 4 steps; without the profiler: unknown). "
+        "The device waits for data. A step takes 10.0 ms as recorded (mean of 4 steps; not timed without the profiler). "
         "The device is busy 20.0 % of the time (MFU 25.0 %) and input takes 80.0 %. "
         "Load in worker processes: speed-up 4.0–6.0× (most likely 5.0×)."
     )
@@ -74,6 +74,25 @@ def test_an_unprofiled_step() -> None:
     assert sentence(found.steps) == (
         "A step takes 9.00 ms without the profiler (mean of 40 steps, 8.00 ms to 11.0 ms; 10.0 ms while recorded)."
     )
+
+
+@pytest.mark.parametrize(
+    ("estimated", "inflation", "source", "said"),
+    [
+        (6 * MS, 1.67, "estimated", "without the profiler about 6.00 ms, estimated"),
+        (None, 1.67, "estimated", "not timed without the profiler"),  # where no promise rests on the replay
+        (9_900_000, 1.01, "estimated", "not timed without the profiler"),
+        (None, 2.0, "measured", "without the profiler about 5.00 ms, estimated"),  # of an older capture
+    ],
+)
+def test_what_the_profiler_adds_and_the_sentence_agree(
+    estimated: int | None, inflation: float, source: str, said: str
+) -> None:
+    steps = Steps(
+        source="marker", count=4, mean_ns=10 * MS, basis_ns=10 * MS, estimated_ns=estimated,
+        inflation=inflation, inflation_source=source,
+    )  # fmt: skip
+    assert sentence(steps) == f"A step takes 10.0 ms as recorded (mean of 4 steps; {said})."
 
 
 def test_nothing_but_kernels() -> None:

@@ -151,6 +151,7 @@ def estimate(steps: Steps, shares: Sequence[float]) -> None:
     """How long the step is without the profiler, where no rank was timed: what the findings' replay leaves of it, by rank."""
     if steps.basis_ns is not None and steps.basis != UNPROFILED and shares:
         steps.estimated_ns = round(fmean(shares) * steps.basis_ns)
+        steps.sentence = sentence(steps)
 
 
 def _rows(context: RankContext) -> list[StepRow]:

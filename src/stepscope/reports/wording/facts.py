@@ -14,7 +14,7 @@ Fact = tuple[str, str]
 VERDICT = "verdict"  # a sentence that needs no label
 
 
-_INFLATED = 1.02  # less is noise
+INFLATED = 1.02  # less is noise
 
 
 def facts_of(report: Report, section: str) -> list[Fact]:
@@ -66,7 +66,7 @@ def _source(found: Steps) -> str:
 def inflation(report: Report) -> str:
     """How much longer profiling makes a step, and how that is known; nothing where it is unknown or too little."""
     found = report.steps
-    if not found.inflation or found.inflation < _INFLATED:
+    if not found.inflation or found.inflation < INFLATED:
         return ""
     return f"{found.inflation:.2f}× ({found.inflation_source or 'measured'})"
 
