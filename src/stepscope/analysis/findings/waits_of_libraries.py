@@ -7,6 +7,7 @@ import polars as pl
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.mostly import mostly_in
+from stepscope.analysis.findings.profiler_doubt import withdraw
 from stepscope.analysis.host.causes import host_codes
 from stepscope.native.host.lineage import USER
 from stepscope.registers.policy.findings import MAJORITY, TOP_NAMES
@@ -20,20 +21,23 @@ _EXCHANGES = (
     r"|(^|[^A-Za-z])(?i:all_?to_?all|all_?gather|all_?reduce|reduce_?scatter)"
 )
 WAITS_INSIDE = "waits_inside"  # in the evidence
-_FIX = "The training loop reads no value there: exchange ahead, so that what the library waits for, such as the sizes of the next batch, arrives while this one is computed (TorchRec: TrainPipelineSparseDist), or give it sizes that are known (input and output splits)."
+_UNKNOWN = " How much of that is waiting for other ranks, the waits of one rank do not show."
+_FIX = "Exchange ahead, so that what the library waits for, such as the sizes of the next batch, arrives while this one is computed (TorchRec: TrainPipelineSparseDist), or give it sizes that are known (input and output splits)."
 
 
 def name_library(case: Case, found: Finding, waits: pl.DataFrame) -> None:
-    """Say so where most of the waits are such, and advise what helps there."""
+    """Say so where most of the waits are such, and advise what helps there, without a promise: ranks also wait for each other there."""
     inside = _exchanging(case, waits)
     total, mine = int(waits["ns"].sum()), int(inside["ns"].sum())
     if mine <= MAJORITY * total:
         return
     summed = inside.group_by("name").agg(pl.col("ns").sum()).sort("ns", "name", descending=[True, False])
     names = [{"name": name.strip("# "), "ns_per_step": ns} for name, ns in summed.head(TOP_NAMES).iter_rows()]
-    found.detail += f" {percent(mine / total)} of the waits are inside of an exchange between ranks{mostly_in(names, mine)}: a library of distributed training waits there."
+    found.detail += f" {percent(mine / total)} of the waits are inside of an exchange between ranks{mostly_in(names, mine)}: a library of distributed training waits there.{_UNKNOWN}"
     found.evidence = {**found.evidence, WAITS_INSIDE: names[0]["name"]}
     found.fix = _FIX
+    case.changes.pop(found.code, None)
+    withdraw(found)
 
 
 def _exchanging(case: Case, waits: pl.DataFrame) -> pl.DataFrame:
