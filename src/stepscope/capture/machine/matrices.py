@@ -23,9 +23,8 @@ _ENTRIES_AT_ONCE = 1 << 21  # a comparison with zero takes a byte for each
 _MOST_SHAPES = 4  # JAX compiles for each of them
 _MOST_OF_SHAPE = 4
 _MOST_OBJECTS = 5_000_000  # to look through takes about 0.2 s
-_FREE_LEAST = (
-    256 << 20
-)  # an allocation that fails would make PyTorch give its cache back, or end in a snapshot
+# An allocation that fails would make PyTorch give its cache back, or end in a snapshot.
+_FREE_LEAST = 256 << 20
 _SECONDS = 0.5
 _ITEM_BYTES = {"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2}
 
