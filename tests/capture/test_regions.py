@@ -21,6 +21,7 @@ from tests.patience import measured
 from tests.sample import in_soak
 
 AGREES = 0.03
+MARKING_NS = 500_000  # of a pass: two marks, with the Python stack of what they call
 FRAMEWORKS = [
     "python",
     pytest.param("torch", marks=needs("torch")),
@@ -43,7 +44,8 @@ def test_each_region_agrees_with_the_clock_of_the_job(framework: str, tmp_path: 
             took, mine = found["took"][name], found["found"][name]
             assert mine["region"] == name
             assert len(mine["durations"]) == len(took)
-            assert sum(mine["durations"]) == pytest.approx(sum(took), rel=AGREES), name
+            longer = MARKING_NS * len(took)
+            assert sum(mine["durations"]) == pytest.approx(sum(took), rel=AGREES, abs=longer), name
             assert mine["account"] == sum(mine["durations"])
             assert found["regions"][name][0] == len(took)
         assert found["noted"]["names"] == ["collect", "train"]

@@ -46,7 +46,7 @@ def test_broken(budget: Path) -> None:
         "step_time | 10.0 ms | 14.7 ms | 916 µs | exceeded | 4.72 ms over the limit",
         "parts.sync | 1.00 ms | 2.08 ms | 223 µs | exceeded | 1.08 ms over the limit",
         "peak_memory | 24 GB | – | unknown | Memory was not recorded.",
-        "findings.device-sync | 0 | 1 | exceeded | The host waits for the device inside the step, worth 3.98 ms per step",
+        "findings.device-sync | 0 | 1 | exceeded | The host waits for the device inside the step, worth 3.49 ms per step",
         "baseline.step_time | +476 µs | +5.19 ms | 2.05 ms | exceeded | 4.71 ms over the limit",
         "baseline.parts.compute | +453 µs | −131 µs | 319 µs | met",
         "baseline.findings | 0 | 1 | exceeded | The host waits for the device inside the step (device-sync)",

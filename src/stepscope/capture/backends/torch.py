@@ -48,6 +48,8 @@ class TorchBackend(Collector):
         if self._torch.autograd._profiler_enabled():
             raise AnotherProfiler(self.name)
         self._turn.take()
+        with self._mark("stepscope"):
+            pass  # the first of a process imports a module (PyTorch 2.13), which took 10 ms of the first step
         self._profiler = self._made()
         with ours(), _inductor_unasked(self._torch), warnings.catch_warnings():
             # That it forgets earlier windows is as we want it: each has a file of its own.
