@@ -120,13 +120,7 @@ OFFLOADED_BYTES = policy(
     "OFFLOADED_BYTES",
     16 << 20,
     unit="bytes of a copy",
-    why="from which it may be the weights of a layer: batches have one or two arrays that are as large",
-)
-OFFLOADED_ARRAYS = policy(
-    "OFFLOADED_ARRAYS",
-    3,
-    unit="copies from pinned memory in a step",
-    why="of at least that size, from which they are taken for weights: a layer has several, a batch hardly more than two",
+    why="from which an array may be the weights of a layer",
 )
 DETOUR_BYTES = policy(
     "DETOUR_BYTES", 64 << 10, unit="bytes", why="less is a figure that was read, not data that was moved"

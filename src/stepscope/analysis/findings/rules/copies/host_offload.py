@@ -11,8 +11,8 @@ from stepscope.analysis.findings.promise import no_more_than, saving
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.transfers.staging import over_bus, uploads
 from stepscope.analysis.xla.file_work import core_copies
-from stepscope.registers.policy.device_findings import OFFLOADED_ARRAYS, OFFLOADED_BYTES
-from stepscope.registers.policy.findings import MAJORITY, WORTH_A_FINDING, WORTH_SHOWING
+from stepscope.registers.policy.device_findings import OFFLOADED_BYTES
+from stepscope.registers.policy.findings import ARRAYS_OF_A_BATCH, MAJORITY, WORTH_A_FINDING, WORTH_SHOWING
 from stepscope.units import duration, size
 
 
@@ -59,7 +59,7 @@ def _sends_layers(case: Case) -> bool:
     large = sent.filter(pl.col("bytes") >= OFFLOADED_BYTES)["event"]
     device = case.trace.tracks["device"].gather(events["track"].gather(large))
     inside = events["step"].gather(large).is_in(case.slices["step"].unique().implode())
-    return int((inside & (device == case.device)).sum()) >= OFFLOADED_ARRAYS * case.step_count
+    return int((inside & (device == case.device)).sum()) > ARRAYS_OF_A_BATCH * case.step_count
 
 
 def _in_programs(case: Case, offloaded: pl.Series) -> Finding | None:
@@ -98,7 +98,7 @@ RULE: Rule[Case] = Rule(
     title="The device waits for arrays that are kept in host memory",
     turn=155,
     page="device",
-    owns="`copy` between device and host that a compiled program waits for; where eager steps send three or more arrays of 16 MiB from pinned memory and compute less than half as long as they copy, all copies over the bus and the waits for them",
+    owns="`copy` between device and host that a compiled program waits for; where eager steps send more than five arrays of 16 MiB from pinned memory and compute less than half as long as they copy, all copies over the bus and the waits for them",
     change="at worst, as much of it is hidden as there is computation; at best, the arrays stay on the device. For eager steps at best as much is hidden as there is computation; below 3 % of the step the finding is advice",
     fix={
         "pytorch": "Keep weights on the device as far as memory allows: offload fewer layers (device_map and max_memory of accelerate; FSDP: a CPUOffloadPolicy for some modules only), or keep them in 8 or 4 bits so that they fit. What stays offloaded: compute more with each copy (a larger batch), and fetch a layer ahead on a stream of its own.",
