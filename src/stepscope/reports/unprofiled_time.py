@@ -33,5 +33,5 @@ def in_unprofiled_time(
 
 def _shorten(finding: Finding, share: float) -> None:
     finding.saves_ns_per_step = round(share * finding.saves_ns_per_step)
-    told = {name: round(share * finding.evidence[name]) for name in _SAVINGS if name in finding.evidence}
-    finding.evidence = {**finding.evidence, **told}
+    converted = {name: round(share * finding.evidence[name]) for name in _SAVINGS if name in finding.evidence}
+    finding.evidence = {**finding.evidence, **converted}

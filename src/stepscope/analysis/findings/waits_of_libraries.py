@@ -33,8 +33,12 @@ def name_library(case: Case, found: Finding, waits: pl.DataFrame) -> None:
         return
     summed = inside.group_by("name").agg(pl.col("ns").sum()).sort("ns", "name", descending=[True, False])
     names = [{"name": name.strip("# "), "ns_per_step": ns} for name, ns in summed.head(TOP_NAMES).iter_rows()]
-    found.detail += f" {percent(mine / total)} of the waits are inside of an exchange between ranks{mostly_in(names, mine)}: a library of distributed training waits there.{_UNKNOWN}"
+    found.detail = (
+        f"{case.of_step(case.per_step(waits))} goes to waits for the device. {percent(mine / total)} of that is inside of an exchange "
+        f"between ranks{mostly_in(names, mine)}: a library of distributed training waits there.{_UNKNOWN}"
+    )
     found.evidence = {**found.evidence, WAITS_INSIDE: names[0]["name"]}
+    found.evidence.pop("follows", None)
     found.fix = _FIX
     case.changes.pop(found.code, None)
     withdraw(found)
