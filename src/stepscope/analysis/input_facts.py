@@ -5,11 +5,13 @@ What the capture noted beside the trace comes first; the rest is read from names
 
 from __future__ import annotations
 
+from statistics import mean
 from typing import Any
 
 import polars as pl
 
 from stepscope.analysis.host.activity import self_time
+from stepscope.analysis.host.background import waits_for_workers
 from stepscope.analysis.host.functions import place_of
 from stepscope.analysis.host.names import PLACE, STANDARD_FRAME
 from stepscope.analysis.host.place import Place
@@ -30,7 +32,8 @@ class InputFacts:
     """`workers`: processes that make batches, 0 for none; `has_workers` is known also where their number is not.
 
     `slow`: where the function with most self time is, in the workers where they were watched, and `slow_share` its share of
-    all time in the loader's functions. `maps_in_parallel`: several threads of tf.data make batches. `waits_ns`: how long the loop waited for batches in the recorded window.
+    all time in the loader's functions. `made_in_background`: workers or threads of the job make batches while the loop goes on.
+    `cores_busy`: the share of the machine's cores that was busy. `maps_in_parallel`: several threads of tf.data make batches. `waits_ns`: how long the loop waited for batches in the recorded window.
     """
 
     has_workers: bool | None = None
@@ -43,6 +46,8 @@ class InputFacts:
     slow_share: float = 0.0
     slow_in_worker: bool = False
     waits_ns: int | None = None
+    made_in_background: bool = False
+    cores_busy: float | None = None
 
 
 def input_facts(trace: Trace) -> InputFacts:
@@ -66,7 +71,17 @@ def input_facts(trace: Trace) -> InputFacts:
         slow_share=share,
         slow_in_worker=in_workers is not None,
         waits_ns=_whole(noted.get("wait_ns")),
+        made_in_background=bool(has_workers) or bool(waits_for_workers(trace).any()),
+        cores_busy=_cores_busy(trace),
     )
+
+
+def _cores_busy(trace: Trace) -> float | None:
+    """The mean of what the capture saw of the machine in its window."""
+    rows = _dict(trace.info.capture.get("telemetry")).get("samples")
+    seen = [row.get("machine_cpu_percent") for row in rows or [] if isinstance(row, dict)]
+    known = [share for share in seen if isinstance(share, int | float) and 0 <= share <= 100]
+    return mean(known) / 100 if known else None
 
 
 def _has_workers(names: pl.Series, watched: list[dict[str, Any]]) -> bool | None:

@@ -20,6 +20,28 @@ def test_calls_of_the_allocator_are_a_finding() -> None:
     assert "empty_cache" in found["allocator-churn"].fix
 
 
+def test_garbage_that_the_loop_collects_before_it_empties_the_cache_is_part_of_it() -> None:
+    rows = [
+        *gemm(0, 285),
+        "main  300  690  job.py(88): step  python  -",
+        "main  310  400  <built-in function collect>  python  -",
+        "main  710  270  torch/cuda/memory.py(212): empty_cache  python  -",
+        "main  715  250  cudaFree  runtime  -",
+    ]
+    found = {each.code: each for each in findings_of(steps(*rows))}
+    assert found["allocator-churn"].share == pytest.approx(0.67, abs=0.03)
+    assert found["allocator-churn"].fix.startswith("Remove gc.collect() and torch.cuda.empty_cache()")
+    assert [place.function for place in found["allocator-churn"].where] == ["step"]
+    assert "host-python" not in found
+
+
+def test_garbage_that_the_loop_collects_without_that_is_code_of_the_users() -> None:
+    rows = [*gemm(0, 285), "main  310  600  <built-in function collect>  python  -"]
+    found = {each.code: each for each in findings_of(steps(*rows))}
+    assert "allocator-churn" not in found
+    assert found["host-python"].fix.startswith("Take gc.collect() out of the loop")
+
+
 def test_many_waits_come_before_faster_launches() -> None:
     """Twelve waits in a step: no graph can hold it until they are gone."""
     rows = []

@@ -80,7 +80,7 @@ class Charger:
         else:
             found.append(self._came_next(silent.filter(short), "dispatch"))
             silent = silent.filter(~short)
-        silent, by_others = self._ask_others(
+        silent, by_others = self._ask_workers(
             silent, self.timeline.tracks.filter(self.timeline.tracks != self.main)
         )
         found += [
@@ -238,6 +238,15 @@ class Charger:
             detail=take(self.causes["detail"], following),
             thread=pl.coalesce(take(self.trace.events["track"], following), pl.col("track")),
         )
+
+    def _ask_workers(self, silent: pl.DataFrame, others: pl.Series) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """As `_ask_others`; what others do while the main thread waits for its own workers is its input, by the names of what they do."""
+        awaits = filled(take(self.causes["cause"] == "input", silent["event"]))
+        if not awaits.any():
+            return self._ask_others(silent, others)
+        waiting, made = self._ask_others(silent.filter(awaits), others)
+        rest, found = self._ask_others(silent.filter(~awaits), others)
+        return pl.concat([waiting, rest]), pl.concat([made.with_columns(part=part("input")), found])
 
     def _ask_others(
         self, silent: pl.DataFrame, others: pl.Series, only: str | None = None

@@ -9,6 +9,7 @@ import msgspec
 import polars as pl
 
 from stepscope.analysis.cut_off import steps_without_work
+from stepscope.analysis.findings.batches.busy_cores import beside_busy_cores
 from stepscope.analysis.findings.behind_waits import put_behind_waits
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change
@@ -28,7 +29,7 @@ def apply_rules(case: Case) -> list[Finding]:
     if steps_without_work(case.trace)[0]:  # what the step waited for was in the part that is gone
         return apply_memory_rules(case)
     judge(case)
-    return ranked(fitted(case, case.earlier))
+    return ranked(fitted(case, beside_busy_cores(case, case.earlier)))
 
 
 def apply_memory_rules(case: Case) -> list[Finding]:

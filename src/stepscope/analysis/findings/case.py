@@ -16,9 +16,9 @@ from stepscope.analysis.account.account import Account
 from stepscope.analysis.basis import RECORDED, Basis, step_basis
 from stepscope.analysis.compute.account import ComputeAccount
 from stepscope.analysis.cut_off import is_broken
+from stepscope.analysis.findings.batches.ready_batches import is_of_workers, with_whole_waits
 from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.finding import Finding, Interval
-from stepscope.analysis.findings.ready_batches import is_of_workers, with_whole_waits
 from stepscope.analysis.findings.spread import Spread, spread_of
 from stepscope.analysis.host.functions import where
 from stepscope.analysis.host.loops import Loops, find_loops

@@ -16,6 +16,7 @@ import polars as pl
 
 from stepscope.analysis.host import names
 from stepscope.analysis.host.activity import FRAMES, computing_calls, computing_frames, computing_ops
+from stepscope.analysis.host.background import waits_for_workers
 from stepscope.analysis.host.eager_calls import CALL as EAGER_CALL
 from stepscope.analysis.host.eager_calls import (
     TRACING,
@@ -127,7 +128,17 @@ def _causes(trace: Trace) -> pl.DataFrame:
         "api": or_null(series("api", api, pl.UInt32)),
     }
     by_name = pl.DataFrame(found | {name: (bits & bit) != 0 for name, bit in _FLAGS.items()})
-    return _by_activity(trace, _by_eager_call(events, by_name)).drop("id", "code")
+    judged = _by_activity(trace, _by_eager_call(events, by_name)).drop("id", "code")
+    return _with_background(trace, judged)
+
+
+def _with_background(trace: Trace, causes: pl.DataFrame) -> pl.DataFrame:
+    """The causes where the loop waits for what its own workers make: that is its input."""
+    awaited = waits_for_workers(trace)
+    if not awaited.any():
+        return causes
+    mine = awaited & causes["waits_for_thread"] & (causes["cause"] == "dispatch")
+    return causes.with_columns(cause=pl.when(mine).then(pl.lit("input", dtype=Part)).otherwise("cause"))
 
 
 def _by_eager_call(events: pl.DataFrame, causes: pl.DataFrame) -> pl.DataFrame:

@@ -48,3 +48,15 @@ BESIDE_PIPELINE_SAVES = policy(
     unit="share of the wait",
     why="that is expected to go on a CPU where threads make batches ahead already: between none, on cores that are all busy, and all, from a cache",
 )
+CORES_BUSY = policy(
+    "CORES_BUSY",
+    0.9,
+    unit="share of the machine's cores",
+    why="from which workers that make batches have no core left: 95 to 98 % in two jobs on 16 cores that unpacked data on all of them, at most 83 % in 46 others",
+)
+CORES_BUSY_WAIT = policy(
+    "CORES_BUSY_WAIT",
+    0.2,
+    unit="share of the step",
+    why="that waits for batches, from which the cores decide how fast steps follow one another",
+)

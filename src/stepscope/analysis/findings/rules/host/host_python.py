@@ -29,7 +29,7 @@ from stepscope.analysis.host.place import Place
 from stepscope.analysis.ops.sent import sends_pictures
 from stepscope.lazy import dataclass
 from stepscope.names import short_name
-from stepscope.native.host.lineage import USER
+from stepscope.native.host.lineage import GARBAGE, USER
 from stepscope.registers.calibration.launches import SHORT_READ_NS
 from stepscope.registers.calibration.profiler import WARM_DISPATCH_WORST
 from stepscope.registers.policy.findings import ACCOUNT_SAVES, BYTES_BEFORE_FLOATS, MAJORITY, WORTH_A_FINDING
@@ -44,6 +44,7 @@ from stepscope.trace.scopes import ancestors
 _CONVERTS = r"^<built-in method (as_)?tensor of "
 _FIX_OF_LISTS = "Give torch.tensor one array, not a list: torch.from_numpy(np.stack(arrays)) for arrays, torch.from_numpy(np.array(numbers)) for numbers, or keep the data in one array or tensor from the start and pick rows with one index."
 
+_FIX_OF_GARBAGE = "Take gc.collect() out of the loop, or call it once in an epoch: objects without reference cycles are freed without it. If Python's own collections take this long, call gc.freeze() after the model is built."
 _FIX_OF_PICTURES = "Send the pictures as bytes: copy the uint8 array into pinned memory, call .to(device, non_blocking=True), and convert, scale and transpose on the device; a quarter of the bytes is transferred, and the host computes nothing."
 
 
@@ -89,6 +90,13 @@ class _Made:
         return int(converting.sum()) > MAJORITY * int(rows["ns"].sum())
 
     @cached_property
+    def collects_garbage(self) -> bool:
+        """Whether most of it is collecting garbage."""
+        rows = self.case.plan.host.filter(self.python)
+        collecting = (host_codes(self.case.trace) == GARBAGE).gather(rows["event"]).fill_null(False)
+        return int(rows["ns"].filter(collecting).sum()) > MAJORITY * int(rows["ns"].sum())
+
+    @cached_property
     def pictures(self) -> bool:
         """Whether most of it makes pictures that are then sent as floats."""
         return sends_pictures(self.case.trace) and is_mostly_sent(self.case, self.python)
@@ -98,6 +106,8 @@ def _choose_fix(made: _Made) -> str | None:
     """Better advice than that for all Python, where it is known what it makes."""
     if made.from_lists:
         return _FIX_OF_LISTS
+    if made.collects_garbage:
+        return _FIX_OF_GARBAGE
     return _FIX_OF_PICTURES if made.pictures else None
 
 

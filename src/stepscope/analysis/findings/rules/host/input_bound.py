@@ -7,11 +7,12 @@ import re
 
 import polars as pl
 
+from stepscope.analysis.findings.batches.busy_cores import advise_less_work, waits_for_cores
+from stepscope.analysis.findings.batches.restarts import find_restarts, tell_of_starts
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change, with_warm_caches
 from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.promise import of_part
-from stepscope.analysis.findings.restarts import find_restarts, tell_of_starts
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.transfers.staging import (
     gaps_of,
@@ -54,6 +55,8 @@ def find(case: Case) -> Finding | None:
     usual = None if found is None else _with_workers(case, _advised(found, facts), facts)
     if usual is not None:
         tell_of_starts(case, usual)
+        if usual.fix != _FIX_OF_SAMPLES and waits_for_cores(case, facts):
+            advise_less_work(case, usual, facts)
     again = find_restarts(case, RULE)
     if again is None or usual is None:
         return again or usual
