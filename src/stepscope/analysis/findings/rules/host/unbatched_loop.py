@@ -18,7 +18,12 @@ from stepscope.analysis.host.functions import where
 from stepscope.analysis.host.loop_backward import merged_parameters, with_backward
 from stepscope.analysis.host.loops import Loops
 from stepscope.analysis.replay.plan import Plan
-from stepscope.registers.calibration.kernels import RECURRENT_LEAST, RECURRENT_MOST
+from stepscope.registers.calibration.kernels import (
+    RECURRENT_HOST_LEAST,
+    RECURRENT_HOST_MOST,
+    RECURRENT_LEAST,
+    RECURRENT_MOST,
+)
 from stepscope.registers.policy.compute import BATCHED_PASSES_MOST, SMALL_KERNEL_NS
 from stepscope.registers.policy.findings import (
     BATCHED_EFFICIENCY_LEAST,
@@ -116,7 +121,8 @@ def _longest(loops: Loops, owned: pl.DataFrame) -> pl.DataFrame:
 def batched(case: Case, loops: Loops) -> Change:
     """The pieces are launched together, without waits between them, and their kernels come closer to the bound of their work.
 
-    So are those of their backward pass, and the parameters of modules that become one. The cells of a recurrent network still run one after the other, inside one call.
+    So are those of their backward pass, and the parameters of modules that become one. The cells of a recurrent network
+    still run one after the other, inside one call, which launches a quarter of the kernels.
     """
     recurrent = _is_recurrent(case, loops)
     whole = with_backward(case.trace, loops)
@@ -127,12 +133,14 @@ def batched(case: Case, loops: Loops) -> Change:
     )
     if recurrent:
         smallest, largest = (_recurrent_share(items, share) for share in (RECURRENT_MOST, RECURRENT_LEAST))
+        more, fewer = more.clip(RECURRENT_HOST_MOST), less.clip(RECURRENT_HOST_LEAST)
     else:
+        fewer = less
         smallest = _batched_share(items.with_columns(counts=False), BATCHED_EFFICIENCY_LEAST)
         largest = _batched_share(items, BATCHED_EFFICIENCY_MOST)
     return Change(
         _launch_together(case, less, _less_of_host(case, more, loops, left), smallest),
-        _launch_together(case, less, _less_of_host(case, less, loops, left), largest),
+        _launch_together(case, less, _less_of_host(case, fewer, loops, left), largest),
     )
 
 
@@ -248,7 +256,7 @@ RULE: Rule[Case] = Rule(
     turn=85,
     page="ops",
     owns="`dispatch`, `sync` and `python` inside a loop that calls the same ops eight times or more, or eight modules of one class or more that do the same work and cannot need one another (a layer for each channel, field or head), or a model with a batch of one whose input is copied each time and does not come from the previous call. In compiled programs, all but the first of several runs of one program, if the next one takes their results together, or of several uses of most weights in one program, if none depends on another; the batch must be so small that one pass over all inputs takes at most three quarters of the time. On a CPU, all but the ops of a TensorFlow function that a step runs eight times or more, with the same ops and about as long, and which updates no variable",
-    change="the iterations are launched together, in the backward pass as well, and nothing waits between them; modules of one class become one, which leaves the optimizer as many parameters less. At best, what no code of the job explains goes as well, and the rest is dispatched from warm caches. Their kernels reach 30 to 80 % of the bound of their work; those of recurrent cells take 85 to 135 % of their time. If each iteration compares the same tensors with another number, at most one pass over them remains. If the iterations select indices by boolean masks, at worst only the masks and the selection go, with their waits. Kernels of compiled passes take the time of one of them, at worst times the square root of their number, and no less than their arithmetic, or reading the weights once, takes at 30 to 80 % of the bound. For a TensorFlow function on a CPU, at best what one run needs between its ops remains, and at worst everything: no profile shows whether a run needs the one before",
+    change="the iterations are launched together, in the backward pass as well, and nothing waits between them; modules of one class become one, which leaves the optimizer as many parameters less. At best, what no code of the job explains goes as well, and the rest is dispatched from warm caches. Their kernels reach 30 to 80 % of the bound of their work; those of recurrent cells take 45 to 80 % of their time, and the host 12 to 22 %. If each iteration compares the same tensors with another number, at most one pass over them remains. If the iterations select indices by boolean masks, at worst only the masks and the selection go, with their waits. Kernels of compiled passes take the time of one of them, at worst times the square root of their number, and no less than their arithmetic, or reading the weights once, takes at 30 to 80 % of the bound. For a TensorFlow function on a CPU, at best what one run needs between its ops remains, and at worst everything: no profile shows whether a run needs the one before",
     fix={
         "pytorch": "Do it for all pieces at once: one call of a model with stacked inputs (torch.stack), batched products (torch.bmm, grouped matrix products, torch.vmap), one stacked parameter and torch.baddbmm instead of a ModuleList of layers, one table with offsets instead of a list of embeddings, torch._foreach_ ops for lists of parameters, indexing with one sorted index, or a module that has the loop inside (nn.LSTM); read results back once, after the loop. If each piece needs the one before, torch.compile the loop.",
         "jax": "Run the model once on all inputs: jnp.concatenate them (for classifier-free guidance the conditional and the unconditional input, as a batch of two) or jax.vmap over them, and split the result.",
