@@ -20,6 +20,7 @@ MODULES = (
     "calibration.promises",
     "calibration.launches",
     "calibration.kernels",
+    "calibration.recurrent",
     "calibration.products",
     "calibration.devices",
     "calibration.caches",

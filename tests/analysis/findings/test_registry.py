@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from pathlib import Path
 
@@ -15,9 +16,14 @@ from stepscope.analysis.findings.registry import built_in_rules
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host.input_bound import RULE as INPUT_BOUND
 from stepscope.analysis.findings.rules.host.launch_bound import RULE as LAUNCH_BOUND
+from stepscope.analysis.findings.situations import _FP16_ONLY, _INFERENCE, _TPU
 from tests.builders.cases import case_of_text, gemm, steps
 
 LOAD = "main  0  700  enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__  annotation  -"
+VERBS = re.compile(
+    "Annotate|Apply|Call|Choose|Compile|Compute|Convert|Copy|Differentiate|Do|Drop|End|Find|Give|Hide|Keep|Launch|Leave|Let|Load|Look|"
+    "Make|Move|Overlap|Pad|Pass|Prepare|Put|Raise|Read|Record|Replace|Run|Say|Select|Send|Set|Stack|Stop|Switch|Take|Update|Use|Wrap|Write"
+)
 FOLDER = Path(next(iter(rules.__path__)))
 
 
@@ -29,6 +35,15 @@ def _nothing_said_before(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_file_of_the_folder_is_a_rule() -> None:
     files = {path.stem for path in FOLDER.rglob("*.py")} - {"__init__"}
     assert {rule.code.replace("-", "_") for rule in built_in_rules()} == files
+
+
+def test_advice_begins_with_what_to_do() -> None:
+    """The first screen quotes its first clause. A condition, a name or a reason says nothing there."""
+    situations = (_INFERENCE, _FP16_ONLY, _TPU)
+    rows = [row for rule in built_in_rules() for row in (rule.fix, rule.fix_without_device or {})]
+    rows += [row for situation in situations for row in situation.values()]
+    first = {text.split()[0].strip(",:") for row in rows for text in row.values()}
+    assert {word for word in first if not VERBS.fullmatch(word)} == set()
 
 
 @pytest.mark.parametrize("has_device", [True, False])

@@ -16,9 +16,9 @@ from stepscope.analysis.account.account import Account
 from stepscope.analysis.basis import RECORDED, Basis, step_basis
 from stepscope.analysis.compute.account import ComputeAccount
 from stepscope.analysis.cut_off import is_broken
-from stepscope.analysis.findings.batches.ready_batches import is_of_workers, with_whole_waits
 from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.finding import Finding, Interval
+from stepscope.analysis.findings.ready_batches import is_of_workers, with_whole_waits
 from stepscope.analysis.findings.spread import Spread, spread_of
 from stepscope.analysis.host.functions import where
 from stepscope.analysis.host.loops import Loops, find_loops
@@ -295,8 +295,11 @@ class Case:
 
     @cached_property
     def unprofiled_share(self) -> float:
-        """What the profiler leaves of the basis: all where the capture timed that without it, else what the replay says, if it fits."""
-        if self.basis.source != RECORDED or not self.replay_fits:
+        """What the profiler leaves of the basis: all where the capture timed that without it, else what the replay says, if it fits.
+
+        A recording that lacks work of the device says nothing about it.
+        """
+        if self.basis.source != RECORDED or not self.replay_fits or self.is_broken:
             return 1.0
         return min(1.0, self.played_ns / self.recorded_ns)
 

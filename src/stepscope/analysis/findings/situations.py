@@ -56,8 +56,8 @@ _INFERENCE: dict[str, dict[str, str]] = {
         "jax": "Compute in bfloat16, or jax.config.update('jax_default_matmul_precision', 'tensorfloat32').",
         _ANY: "Use TF32, bfloat16 or float16 for matrix products and convolutions.",
     },
-    "memory-growth": {_ANY: "Something keeps tensors from step to step: a list of outputs, or a cache (keys and values) without a bound. Run under torch.inference_mode(), or release what was answered."},
-    "dense-zeros": {"pytorch": "Of a matrix that is mostly zeros (an adjacency matrix), keep the other entries alone, as a sparse matrix of compressed rows: A.to_sparse_csr() @ x. To gather the rows of the edges and index_add_ (scatter) them writes a message for each edge, and is slower."},
+    "memory-growth": {_ANY: "Look for what keeps tensors from step to step: a list of outputs, or a cache (keys and values) without a bound. Run under torch.inference_mode(), or release what was answered."},
+    "dense-zeros": {"pytorch": "Keep only what is not zero of a matrix that is mostly zeros (an adjacency matrix), as a sparse matrix of compressed rows: A.to_sparse_csr() @ x. To gather the rows of the edges and index_add_ (scatter) them writes a message for each edge, and is slower."},
     "memory-pressure": {_ANY: "Leave room: a smaller cache of keys and values, lower precision of weights or cache, or fewer requests at once."},
     "step-outliers": {_ANY: "Look at what the slow steps do that the others do not: a prefill between decodes, garbage collection, a cold cache, compilation for a new shape."},
 }  # fmt: skip

@@ -1,1 +1,1 @@
-"""How batches come to the step: ready ones, loaders that start again, and cores that are all busy with making them."""
+"""How batches come to the step: loaders that start again, and cores that are all busy with making them."""

@@ -29,7 +29,7 @@ from stepscope.registers.calibration.profiler import WARM_DISPATCH_WORST
 from stepscope.registers.policy.findings import WORTH_SHOWING
 
 _OF_INPUT = " It is the input of the step's answer: whether the next one is there in time to be sent earlier, a profile does not show."
-_FIX_OF_INPUT = "If the next inputs are known ahead, hand over one or two more with jax.device_put before reading results; send as few bytes as possible (uint8 pictures, converted on the device)."
+_FIX_OF_INPUT = "Hand over one or two more inputs with jax.device_put before reading results, if they are known ahead; send as few bytes as possible (uint8 pictures, converted on the device)."
 
 
 def find(case: Case) -> Finding | None:

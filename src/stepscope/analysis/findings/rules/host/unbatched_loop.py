@@ -18,7 +18,7 @@ from stepscope.analysis.host.functions import where
 from stepscope.analysis.host.loop_backward import merged_parameters, with_backward
 from stepscope.analysis.host.loops import Loops
 from stepscope.analysis.replay.plan import Plan
-from stepscope.registers.calibration.kernels import (
+from stepscope.registers.calibration.recurrent import (
     RECURRENT_HOST_LEAST,
     RECURRENT_HOST_MOST,
     RECURRENT_LEAST,
@@ -260,7 +260,7 @@ RULE: Rule[Case] = Rule(
     fix={
         "pytorch": "Do it for all pieces at once: one call of a model with stacked inputs (torch.stack), batched products (torch.bmm, grouped matrix products, torch.vmap), one stacked parameter and torch.baddbmm instead of a ModuleList of layers, one table with offsets instead of a list of embeddings, torch._foreach_ ops for lists of parameters, indexing with one sorted index, or a module that has the loop inside (nn.LSTM); read results back once, after the loop. If each piece needs the one before, torch.compile the loop.",
         "jax": "Run the model once on all inputs: jnp.concatenate them (for classifier-free guidance the conditional and the unconditional input, as a batch of two) or jax.vmap over them, and split the result.",
-        "tensorflow": "If no run needs the result of the one before, stack the inputs and call the function once: model(tf.stack(inputs)), tf.concat (for classifier-free guidance the conditional and the unconditional input), or tf.vectorized_map. Otherwise put the loop inside one tf.function, so that only one call is dispatched.",
+        "tensorflow": "Stack the inputs and call the function once, if no run needs the result of the one before: model(tf.stack(inputs)), tf.concat (for classifier-free guidance the conditional and the unconditional input), or tf.vectorized_map. Otherwise put the loop inside one tf.function, so that only one call is dispatched.",
         ANY: "Do it for all pieces at once with batched ops.",
     },
     find=find,

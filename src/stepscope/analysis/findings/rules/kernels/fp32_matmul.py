@@ -248,7 +248,7 @@ RULE: Rule[Case] = Rule(
     change="products at 62 to 78 % of the 16-bit peak, convolutions at 30 to 55 %, attention at 30 to 55 %, other kernels 0.85 to 1.25 times as long; or all products in TF32, at 62 to 82 % of its peak (weight gradients on Hopper at 39 to 53 %, convolutions at 50 to 82 %); none faster than its bytes at 70 to 88 % of memory bandwidth. The promise covers both fixes; in inference, 16 bits alone if TF32 at best brings less than they do at worst; in JAX and TensorFlow, where products are in TF32 unless more precision is asked for, TF32 alone",
     fix={
         "pytorch": "Let tensor cores do it: torch.set_float32_matmul_precision('high') for TF32, or torch.autocast('cuda', dtype=torch.bfloat16).",
-        "tensorflow": "tf.config.experimental.enable_tensor_float_32_execution(True); more is gained with tf.keras.mixed_precision.set_global_policy('mixed_bfloat16').",
+        "tensorflow": "Let tensor cores do it: tf.config.experimental.enable_tensor_float_32_execution(True); more is gained with tf.keras.mixed_precision.set_global_policy('mixed_bfloat16').",
         "jax": "Drop precision=HIGHEST, or jax.config.update('jax_default_matmul_precision', 'tensorfloat32'); more is gained in bfloat16.",
         ANY: "Use TF32 or bfloat16 for matrix products and convolutions.",
     },

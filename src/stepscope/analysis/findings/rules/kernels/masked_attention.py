@@ -59,8 +59,8 @@ RULE: Rule[Case] = Rule(
     owns="kernels of fused attention, if most calls get a square mask that samples and heads share",
     change="25 to 60 % of their time remains, but no less than the causal half takes at the best speed of fused attention",
     fix={
-        "pytorch": "If the mask is causal, F.scaled_dot_product_attention(q, k, v, is_causal=True) instead of attn_mask: FlashAttention then skips the masked half and reads no mask. For windows and documents: torch.nn.attention.flex_attention.",
-        ANY: "If the mask is causal, say so instead of passing it.",
+        "pytorch": "Use F.scaled_dot_product_attention(q, k, v, is_causal=True) instead of attn_mask if the mask is causal: FlashAttention then skips the masked half and reads no mask. For windows and documents: torch.nn.attention.flex_attention.",
+        ANY: "Say so instead of passing the mask, if it is causal.",
     },
     find=find,
     needs_device=True,

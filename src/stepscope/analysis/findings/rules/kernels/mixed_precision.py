@@ -102,7 +102,7 @@ RULE: Rule[Case] = Rule(
     change="products at 62 to 78 % of the 16-bit peak, convolutions at 30 to 55 %, neither faster than the memory moves 55 % of their bytes at best and all at worst; other kernels take 55 to 100 % of their time, under PyTorch's autocast 85 to 125 %",
     fix={
         "pytorch": "Compute in bfloat16: torch.autocast('cuda', dtype=torch.bfloat16), or model.to(torch.bfloat16) for inference.",
-        "tensorflow": "tf.keras.mixed_precision.set_global_policy('mixed_bfloat16').",
+        "tensorflow": "Compute in bfloat16: tf.keras.mixed_precision.set_global_policy('mixed_bfloat16').",
         "jax": "Compute in bfloat16. If the model is meant to, look for what promotes it to float32: NumPy scalars (np.sqrt(d) instead of d ** 0.5), float32 constants, masks or biases.",
         ANY: "Compute in bfloat16.",
     },

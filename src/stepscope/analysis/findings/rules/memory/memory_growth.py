@@ -37,7 +37,7 @@ RULE: Rule[Case] = Rule(
     owns="memory that grows in every step",
     change="",
     fix={
-        ANY: "Something keeps tensors from step to step: a list of losses that still hold their graph (append loss.item() or loss.detach()), or a cache without a bound.",
+        ANY: "Look for what keeps tensors from step to step: a list of losses that still hold their graph (append loss.item() or loss.detach()), or a cache without a bound.",
     },
     find=find,
 )

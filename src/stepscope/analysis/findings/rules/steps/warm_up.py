@@ -46,7 +46,7 @@ RULE: Rule[Case] = Rule(
     owns="the same, if only the first one to three steps of the recording are slow; calls of 1 ms or longer that launch a kernel while no device works, since they load its code first",
     change="the job pays for them once",
     fix={
-        ANY: "Compilation, autotuning and caches are paid once in a job. To judge the usual step, record later: stepscope.schedule(skip=10, active=5), or leave those steps out with --step.",
+        ANY: "Record later to judge the usual step: stepscope.schedule(skip=10, active=5), or leave those steps out with --step. Compilation, autotuning and caches are paid once in a job.",
     },
     find=find,
 )

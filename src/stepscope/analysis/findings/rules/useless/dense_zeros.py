@@ -189,9 +189,9 @@ RULE: Rule[Case] = Rule(
     owns="products with a square left matrix that has 4096 rows or more and at least 8 times as many as the other has columns, if no product of the step makes a matrix of that size",
     change="each row of the result reads 8 to 150 rows of the other matrix at 60 % of memory bandwidth, as a sparse product does. If the capture counted the entries that are not zero, it reads as many rows as there are in its row of the matrix: at 55 to 110 % of memory bandwidth in JAX, and up to 190 % in PyTorch (rows stay in the cache), but 6 to 70 % if the job trains, by the way that the backward pass takes; nothing is found if the matrix is not mostly zeros",
     fix={
-        "pytorch": "Of a matrix that is mostly zeros (an adjacency matrix), keep the other entries alone: a sparse matrix (A.to_sparse_csr() @ x; in training, with a CSR matrix of its transpose for the backward pass), or gather the rows of the edges and index_add_ (scatter) them, which writes a message for each edge and is slower.",
-        "jax": "Of a matrix that is mostly zeros (an adjacency matrix), keep the other entries alone: gather the rows of the edges and sum them with jax.ops.segment_sum, or jax.experimental.sparse.BCOO.",
-        ANY: "Of a matrix that is mostly zeros (an adjacency matrix), keep the other entries alone: a sparse product, or gather and scatter.",
+        "pytorch": "Keep only what is not zero of a matrix that is mostly zeros (an adjacency matrix): a sparse matrix (A.to_sparse_csr() @ x; in training, with a CSR matrix of its transpose for the backward pass), or gather the rows of the edges and index_add_ (scatter) them, which writes a message for each edge and is slower.",
+        "jax": "Keep only what is not zero of a matrix that is mostly zeros (an adjacency matrix): gather the rows of the edges and sum them with jax.ops.segment_sum, or jax.experimental.sparse.BCOO.",
+        ANY: "Keep only what is not zero of a matrix that is mostly zeros (an adjacency matrix): a sparse product, or gather and scatter.",
     },
     find=find,
     needs_device=True,
