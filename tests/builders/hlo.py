@@ -8,7 +8,7 @@ main:
   b = f32[8,8] fusion(a) calls=double
 
 The computation called main is the program. Settings behind an instruction: calls, index, target, direction, trips, contracts,
-slices (where each dimension begins and ends), op_name (as the framework calls it).
+dims (of a broadcast, a transposition or a sum), slices (where each dimension begins and ends), op_name (as the framework calls it).
 """
 
 from __future__ import annotations
@@ -70,6 +70,8 @@ def _instruction(found: re.Match[str], place: int, places: dict[str, int], numbe
     if "contracts" in settings:  # the dimension of the first operand, and that of the second
         first, second = map(int, settings["contracts"].split(","))
         content += field(30, field(1, bytes([first])) + field(2, bytes([second])))
+    if "dims" in settings:
+        content += field(14, b"".join(varint(int(each)) for each in settings["dims"].split(",")))
     if "slices" in settings:
         for each in settings["slices"].split(","):
             start, limit = map(int, each.split(":"))

@@ -31,6 +31,7 @@ class Op:
     inside: tuple[Op, ...] = ()
     kind: str = "op"
     dtypes: str = HALF
+    inputs: str = "-"
 
     def rows(self, at: int, kernel_at: int) -> tuple[list[str], int, int]:
         """Its rows, when it ends and when its kernels do; it takes 8 µs, and what is inside of it."""
@@ -44,7 +45,7 @@ class Op:
             rows += more
         end = max(at + 8, begin + 1)
         shapes = self.shapes.replace(" ", "")
-        mine = f"{self.track}  {at}  {end - at}  {self.name}  {self.kind}  -  {shapes}  {self.dtypes}  -  {self.sequence}"
+        mine = f"{self.track}  {at}  {end - at}  {self.name}  {self.kind}  -  {shapes}  {self.dtypes}  {self.inputs}  {self.sequence}"
         return [mine, *rows], end + 1, kernel_at
 
 

@@ -65,6 +65,7 @@ class Instruction:
     direction: str = ""  # of a comparison
     operands: list[int] = field(default_factory=list)
     called: list[int] = field(default_factory=list)
+    dimensions: list[int] = field(default_factory=list)  # of a broadcast, a transposition, a reduction
     algorithm: int = 0
     highest: bool = False
     groups: int = 1
@@ -212,6 +213,8 @@ def read_instruction(message: memoryview) -> Instruction:
             made.shape = read_shape(value)
         elif key == 7:
             made.op_name = next((text(name) for number, name in fields(value, Problems()) if number == 2), "")
+        elif key == 14:
+            made.dimensions += numbers(value)
         elif key == 17:
             made.slices += value.tobytes() + b";"
         elif key == 36:
@@ -257,6 +260,8 @@ _NUMBERS = {35: "id", 9: "parameter", 13: "index", 50: "groups", 52: "batch_grou
 def _number(made: Instruction, key: int, value: int) -> None:
     if key in _NUMBERS:
         setattr(made, _NUMBERS[key], value)
+    elif key == 14:
+        made.dimensions.append(value)
     elif key == 36:
         made.operands.append(value)
     elif key == 38:

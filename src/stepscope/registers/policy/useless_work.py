@@ -304,3 +304,51 @@ REPEATED_WORK_LEAST = policy(
     unit="share of the step",
     why="less is what masks and the keys and values of a context take, which many programs compute in each call",
 )
+BROADCAST_SIDE_LEAST = policy(
+    "BROADCAST_SIDE_LEAST",
+    8,
+    unit="times",
+    why="by which a broadcast has more elements than each of its inputs, and a sum over it fewer: below that a matrix product spares little, and the distances of points in space lose too many digits by it",
+)
+BROADCAST_ELEMENTS_LEAST = policy(
+    "BROADCAST_ELEMENTS_LEAST",
+    100_000_000,
+    unit="elements of all broadcasts in a step",
+    why="fewer take a device less than half a millisecond",
+)
+PAIRS_PASSES_LEAST = policy(
+    "PAIRS_PASSES_LEAST",
+    2,
+    unit="passes over the results of all pairs",
+    why="that a matrix product in place of a broadcast takes at least: it writes them, and what comes next reads them",
+)
+PAIRS_PASSES_MOST = policy(
+    "PAIRS_PASSES_MOST",
+    7,
+    unit="passes over the results of all pairs",
+    why="that an expanded square takes at most, op by op: the product is written, scaled, and the squares of both sides are added, each read and written",
+)
+PAIRS_PASSES_COMPILED = policy(
+    "PAIRS_PASSES_COMPILED",
+    4,
+    unit="passes over the results of all pairs",
+    why="that it takes at most in a compiled program, which fuses all but the product and, at worst, a sum over the result",
+)
+BROADCAST_LEFT_MOST = policy(
+    "BROADCAST_LEFT_MOST",
+    0.5,
+    unit="share of the broadcast's time",
+    why="that a matrix product may take, in the middle of best and worst: where the sum is short, the memory and not the arithmetic takes the time of a compiled program",
+)
+TERMS_MOST = policy(
+    "TERMS_MOST",
+    16,
+    unit="terms",
+    why="of what is added up over a broadcast, multiplied out: the square of a difference has four, and a matrix product for each of many saves nothing",
+)
+TERMS_DEEPEST = policy(
+    "TERMS_DEEPEST",
+    16,
+    unit="instructions inside each other",
+    why="that are multiplied out: the square of a difference takes five, with changes of type and sign",
+)

@@ -22,9 +22,10 @@ from stepscope.registers.policy.device_findings import (
     FUSING_GAIN_LEAST,
     SURE_FUSION,
 )
-from stepscope.registers.policy.findings import WORTH_A_FINDING
+from stepscope.registers.policy.findings import MAJORITY, WORTH_A_FINDING
 from stepscope.units import size
 
+_BROADCAST = "broadcast-product"
 # Arithmetic of which formulas are made; a layer of the framework is one op with a name of its own.
 _PRIMITIVE = (
     r"^aten::(add|sub|rsub|mul|div|pow|square|neg|abs|exp|expm1|log|log1p|sqrt|rsqrt|reciprocal|tanh|erf|sigmoid|sin|cos"
@@ -41,11 +42,26 @@ def find(case: Case) -> Finding | None:
     bandwidth = case.peaks.bytes_per_s if case.peaks else None
     if not bandwidth or case.trace.info.framework not in ("pytorch", "tensorflow"):
         return None  # XLA's programs are fused already
-    chains = _fused(case, bandwidth)
+    chains = _without_broadcasts(case, _fused(case, bandwidth))
     formulas = chains.filter(pl.col("bytes_total") >= FORMULA_TRAFFIC * pl.col("bytes_in_out"))
     if _saves(case, formulas) >= FUSING_GAIN_LEAST:
         return _promised(case, chains, formulas)
     return _advised(case, chains) if _saves(case, chains) >= FUSING_ADVICE_LEAST else None
+
+
+def _without_broadcasts(case: Case, chains: pl.DataFrame) -> pl.DataFrame:
+    """Without those that a matrix product replaces for the most part: fused, they would still compute every element."""
+    if not case.has_found(_BROADCAST):
+        return chains
+    computing = pl.col("part") == "compute"
+    mine, free = (rows.filter(computing)["named_by"].unique() for rows in (case.all_slices, case.unclaimed))
+    claimed = pl.col("event").is_in(mine.implode()) & ~pl.col("event").is_in(free.implode())
+    kernels = case.compute.kernels.drop_nulls("chain")
+    by_chain = kernels.group_by("chain").agg(
+        ns=pl.col("time_ns").sum(), claimed_ns=pl.col("time_ns").filter(claimed).sum()
+    )
+    replaced = by_chain.filter(pl.col("claimed_ns") > MAJORITY * pl.col("ns"))
+    return chains.filter(~pl.col("chain").is_in(replaced["chain"].implode()))
 
 
 def _promised(case: Case, chains: pl.DataFrame, formulas: pl.DataFrame) -> Finding | None:
