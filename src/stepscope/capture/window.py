@@ -18,6 +18,7 @@ from stepscope.capture.files.run_folder import RunName, run_of
 from stepscope.capture.files.writer import SIDECAR, Recorded, Staging, named
 from stepscope.capture.light import LightWindow
 from stepscope.capture.machine import matrices
+from stepscope.capture.machine.labels import Labels
 from stepscope.capture.machine.telemetry import Telemetry
 from stepscope.capture.process import active, clock
 from stepscope.capture.process.guarded import taken_faults
@@ -41,6 +42,7 @@ class Window:
         self._backends: list[Backend] = []
         self._staging: Staging | None = None
         self._telemetry = Telemetry() if settings.telemetry else None
+        self._labels = Labels()
         self._started: dict[str, int] = {}
         self._is_paused = False
         self._open_step: int | None = None
@@ -108,6 +110,8 @@ class Window:
             self._keep_in(ring)
         if self._telemetry is not None:
             self._telemetry.start()
+        if self._settings.options.sync:
+            self._labels.start([backend.name for backend in self._backends])
 
     def attach(self, name: str) -> None:
         """A framework that is in use only now: its collector joins those that record already, from the next step on."""
@@ -173,6 +177,7 @@ class Window:
         if not self._is_paused:
             self._is_paused = True
             self._note_regions()
+            self._labels.pause()
             self._each("pausing", lambda backend: backend.pause())
 
     def resume(self) -> None:
@@ -180,6 +185,7 @@ class Window:
         if self._is_paused:
             self._is_paused = False
             self._each("resuming", lambda backend: backend.resume())
+            self._labels.resume()
             active.ring = self._ring
 
     def _note_regions(self) -> None:
@@ -197,6 +203,7 @@ class Window:
         `is_job_ending`: the devices are not asked for anything any more.
         """
         active.is_timing, active.ring = False, None
+        self._labels.pause()
         ended = clock.both()
         if not self._started:
             self.abandon()
@@ -209,6 +216,8 @@ class Window:
         note = self._note(ended, telemetry) | extra | {"steps": steps()}
         if not is_job_ending and self._settings.options.sync:
             note["matrices"] = matrices.look([backend.name for backend in self._backends])
+            note["labels"] = self._labels.count()
+        self._labels.forget()
         try:
             return self._saved(note)
         except Exception as error:
@@ -221,6 +230,7 @@ class Window:
     def abandon(self) -> None:
         """Let go of everything; nothing is written."""
         active.is_timing, active.ring = False, None
+        self._labels.forget()
         if self._telemetry is not None and self._started:
             self._telemetry.stop()
         if self._light is not None:
@@ -311,6 +321,7 @@ class Window:
             "phases": active.taken_phases(),
             "ops": active.taken_ops(),
             "matrices": [],
+            "labels": [],
         }
 
     def _about(self, who: Identity, run: RunName) -> dict[str, Any]:

@@ -52,7 +52,7 @@ def _of_torch(torch: Any, with_cpu: bool, deadline: float, found: list[dict[str,
     uses_cuda = torch.cuda.is_initialized()
     if not (uses_cuda or with_cpu) or torch._C._len_torch_dispatch_stack():
         return
-    if uses_cuda and (torch.cuda.is_current_stream_capturing() or not _has_room(torch.cuda)):
+    if uses_cuda and (torch.cuda.is_current_stream_capturing() or not has_room(torch.cuda)):
         return
     devices = ("cuda", "cpu") if with_cpu else ("cuda",)
     with torch._C.DisableTorchFunction(), torch.no_grad():
@@ -64,7 +64,7 @@ def _of_torch(torch: Any, with_cpu: bool, deadline: float, found: list[dict[str,
             found.append(_row("torch", tensor, rows, count))
 
 
-def _has_room(cuda: Any) -> bool:
+def has_room(cuda: Any) -> bool:
     """Whether a few MiB are free, in the allocator's cache or outside of it."""
     cached = cuda.memory_reserved() - cuda.memory_allocated()
     return bool(cached >= _FREE_LEAST or cuda.mem_get_info()[0] >= _FREE_LEAST)

@@ -187,6 +187,18 @@ ROWS_LEFT_MOST = policy(
     unit="share of the product's time",
     why="that reading the weights takes for one position of each sample; 3 % for a head of 50,000 classes on an H200",
 )
+IGNORED_LABELS_LEAST = policy(
+    "IGNORED_LABELS_LEAST",
+    0.4,
+    unit="share of the labels",
+    why="that a loss ignores: prompts and masked words are more, and the ends of padded sequences, which other work is wasted on as well, mostly less",
+)
+LOGITS_MORE = policy(
+    "LOGITS_MORE",
+    1.1,
+    unit="× the rows or classes of a loss",
+    why="that its logits have at most: vocabularies are padded to multiples of 64 or more, and the last position of a sequence has no next token",
+)
 UPDATED_OTHERWISE_MOST = policy(
     "UPDATED_OTHERWISE_MOST",
     0.1,

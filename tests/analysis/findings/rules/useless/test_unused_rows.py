@@ -1,13 +1,18 @@
-"""Logits of all positions of which only some are read."""
+"""Logits of all positions of which only some are read, or have a label."""
 
 from __future__ import annotations
+
+import dataclasses
 
 import pytest
 
 from stepscope.analysis.findings.case import Case
+from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.rules.useless import unused_rows
 from stepscope.analysis.serving.workload import INFERENCE
+from stepscope.trace.trace import Trace
 from tests.analysis.findings.op_steps import GEMM, Op, case
+from tests.builders.cases import case_of
 
 
 def scoring(read: str, *passes: Op) -> list[Op]:
@@ -125,3 +130,117 @@ def test_halves_of_all_rows_are_all_read() -> None:
 
 def test_training_needs_all_positions() -> None:
     assert unused_rows.find(case(*[scoring("[8,32000]")] * 3)) is None
+
+
+ROWS, CLASSES = 4096, 32000
+TRAINED = f"[{ROWS},{CLASSES}]"
+SOFTMAX = "void at::native::cunn_SoftMaxForward"
+COPIES = "void at::native::direct_copy_kernel_cuda"
+
+
+def loss(logits: str, length: int = 150) -> list[Op]:
+    """Cross-entropy over logits, with their cast to fp32."""
+    return [
+        Op("aten::copy_", f"[{logits},{logits},[]]", COPIES, length // 2),
+        Op("aten::_log_softmax", f"[{logits},[],[]]", SOFTMAX, length),
+        Op("aten::nll_loss_forward", f"[{logits},[{ROWS}],[],[],[]]", "void at::native::nll_loss", 2),
+    ]
+
+
+def training(logits: str = TRAINED, *more: Op, classes: int = CLASSES) -> list[Op]:
+    """A layer, the head, the loss, and the backward pass of the head."""
+    return [
+        Op("aten::mm", f"[[{ROWS},1024],[1024,4096]]", GEMM, 100),
+        Op("aten::addmm", f"[[{classes}],[{ROWS},1024],[1024,{classes}],[],[]]", GEMM, 150),
+        *more,
+        *loss(logits),
+        Op("aten::_log_softmax_backward_data", f"[{logits},{logits},[],[]]", SOFTMAX, 150),
+        Op("aten::mm", f"[[{ROWS},{classes}],[{classes},1024]]", GEMM, 100),
+        Op("aten::mm", f"[[{classes},{ROWS}],[{ROWS},1024]]", GEMM, 100),
+        Op("aten::add_", f"[[{classes},1024],[{classes},1024],[]]", COPIES, 30),
+    ]
+
+
+def counted(ignored: float, *shape: int) -> dict[str, object]:
+    """As the capture notes a loss."""
+    sides = list(shape or (ROWS, CLASSES))
+    size = {"shape": sides, "dtype": "float32", "calls": 3, "labels": 3 * ROWS}
+    return {"framework": "torch", **size, "ignored": ignored}
+
+
+def with_labels(rows: object, ops: list[Op] | None = None) -> Case:
+    """Three steps of training, of which the capture counted the labels."""
+    made = case(*[training() if ops is None else ops] * 3)
+    info = dataclasses.replace(made.trace.info, capture={"labels": rows}, framework="pytorch")
+    return case_of(Trace({**made.trace.tables, "traces": info.frame()}))
+
+
+def found_in(rows: object, ops: list[Op] | None = None) -> Finding:
+    """What the rule says of such steps."""
+    found = unused_rows.find(with_labels(rows, ops))
+    assert found is not None
+    return found
+
+
+def owned_us(found: Finding) -> int:
+    """What it owns of a step, without what follows."""
+    return int(found.detail.split(" µs")[0])
+
+
+def test_logits_of_positions_whose_label_is_ignored() -> None:
+    """The head, its gradients and all passes between; not the layer before, nor the sum of the weights' gradients."""
+    found = found_in([counted(0.85)])
+    assert owned_us(found) == 150 + 75 + 150 + 2 + 150 + 100 + 100
+    assert found.saves_ns_per_step == pytest.approx(0.85 * 727_000, rel=0.15)
+    assert found.speedup.high / found.speedup.low < 1.6
+    assert found.title == "Logits are computed for positions whose label is ignored"
+    assert "4,096 positions and 32,000 classes, and the loss ignores 85 % of the positions" in found.detail
+    assert found.fix.startswith("Select the positions that have a label before the head")
+    assert found.evidence["ignored_share"] == 0.85
+    assert found_in([counted(0.5)]).speedup.mid < found.speedup.mid
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [None, "damaged", [], [counted(0.3)], [counted(1.0)], [counted(0.9, 4096)], [counted(2.0), 7, None]],
+)
+def test_labels_that_were_not_counted_or_mostly_count(rows: object) -> None:
+    assert unused_rows.find(with_labels(rows)) is None
+
+
+def test_classes_in_the_middle_padded_or_without_the_last_position() -> None:
+    """Logits as [N, C, T], from a head with more classes, over one position more than have a label."""
+    turned = [
+        Op("aten::bmm", "[[8,512,1024],[8,1024,32064]]", GEMM, 150),
+        *loss("[8,32000,511]"),
+        Op("aten::bmm", "[[8,32064,512],[8,512,1024]]", GEMM, 100),
+        Op("aten::mm", "[[4096,1024],[1024,4096]]", GEMM, 100),
+    ]
+    assert owned_us(found_in([counted(0.85, 8, 32000, 511)], turned)) == 150 + 75 + 150 + 2 + 100
+
+
+def test_losses_of_several_sizes_in_a_step() -> None:
+    """Each has a share of its own, and one without ignored labels keeps its rows."""
+    full = training("[4096,8000]", classes=8000)
+    both = [counted(0.85), counted(0.0, ROWS, 8000)]
+    halves = [Op(op.name, op.shapes, op.kernel, op.length // 2) for op in training()[1:] + full[1:]]
+    assert owned_us(found_in(both, halves)) == 75 + 37 + 75 + 1 + 75 + 50 + 50
+
+
+@pytest.mark.parametrize(
+    "reader",
+    [
+        Op("aten::_softmax", f"[{TRAINED},[],[]]", SOFTMAX, 5),
+        Op("aten::_log_softmax", f"[{TRAINED},[],[]]", SOFTMAX, 5),
+        Op("aten::gather", f"[{TRAINED},[],[{ROWS},1],[]]", COPIES, 5),
+    ],
+)
+def test_rows_that_something_else_reads_are_needed(reader: Op) -> None:
+    """A student that learns the teacher's distribution at all positions."""
+    assert unused_rows.find(with_labels([counted(0.85)], training(TRAINED, reader))) is None
+
+
+def test_layers_as_wide_as_the_logits_are_not_the_head() -> None:
+    """Audio codes: 2,048 of them, and layers of that width. Only the loss's own ops are sure to be of logits."""
+    layer = Op("aten::mm", f"[[{ROWS},1024],[1024,{CLASSES}]]", GEMM, 50)
+    assert owned_us(found_in([counted(0.85)], training(TRAINED, layer))) == 150 + 2 + 150

@@ -1,4 +1,4 @@
-"""Inference computes a large product for all positions of a sequence, and reads only some of them, such as the last."""
+"""A large product is computed for all positions of a sequence, and only some are needed: inference reads the last, a loss those with a label."""
 
 from __future__ import annotations
 
@@ -12,13 +12,21 @@ from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import of_kernels
 from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.analysis.findings.spread import OF_DEVICE
+from stepscope.analysis.labels import CountedLabels, counted_labels
+from stepscope.analysis.ops.logits import Logits, ops_on_logits
 from stepscope.analysis.serving.workload import INFERENCE, TRAINING
 from stepscope.analysis.xla.hlo_module import read_module
 from stepscope.analysis.xla.ops import programs_that_ran
 from stepscope.analysis.xla.unread_rows import unread_rows
 from stepscope.registers.policy.findings import MAJORITY
-from stepscope.registers.policy.useless_work import ROWS_LEFT_MOST, UNUSED_ROWS_LEAST
+from stepscope.registers.policy.useless_work import (
+    IGNORED_LABELS_LEAST,
+    ROWS_LEFT_MOST,
+    UNUSED_ROWS_LEAST,
+)
 from stepscope.trace.frames import take_largest
+from stepscope.units import percent
 
 _PRODUCTS = ("aten::mm", "aten::addmm")
 _AROUND = (*_PRODUCTS, "aten::linear", "aten::matmul")
@@ -42,14 +50,69 @@ _MATRIX = 2
 _POSITIONS = 3  # dimensions of samples, positions and classes
 
 
+_NO_LABEL_TITLE = "Logits are computed for positions whose label is ignored"
+_NO_LABEL_FIX = (
+    "Select the positions that have a label before the head: where = (labels.flatten() != -100).nonzero().squeeze(1); "
+    "F.cross_entropy(head(hidden.flatten(0, 1)[where]), labels.flatten()[where]) is the same mean. A next-token loss shifts the labels first. "
+    "nonzero() waits for the device: find the positions where the batch is made (in the collator), with a fixed number for each batch, or a "
+    "few sizes filled up with ignored ones, which keeps shapes constant."
+)
+
+
 def find(case: Case) -> Finding | None:
-    """In compiled programs by their code, else by the ops."""
-    if case.workload == TRAINING:
-        return None
+    """By the labels that the capture counted; in inference, in compiled programs by their code, else by the ops."""
+    found = _without_label(case)
+    if found or case.workload == TRAINING:
+        return found
     if case.runs_programs:
         return _in_programs(case)
     is_known = case.workload == INFERENCE and case.trace.info.framework == "pytorch"
     return _in_ops(case) if is_known else None
+
+
+def _without_label(case: Case) -> Finding | None:
+    """All that is computed on rows of logits of which a loss ignores many."""
+    ignored = _ignored_by_losses(case)
+    if not any(IGNORED_LABELS_LEAST <= share < 1 for share in ignored.values()):
+        return None
+    ops = case.ops.filter(pl.col("shapes").is_not_null(), pl.col("step").is_not_null()).select(
+        "event", pl.col("name", "shapes").cast(pl.String)
+    )
+    named = ["name", "shapes"]
+    on_logits = pl.concat(
+        ops_on_logits(ops, logits).with_columns(ignored=pl.lit(share)) for logits, share in ignored.items()
+    )
+    # Rows of several losses are needed by the one that ignores the least.
+    least = on_logits.group_by(named).agg(pl.col("ignored").min(), pl.col("is_product").first())
+    mine = ops.join(least, on=named, maintain_order="left").filter(
+        pl.col("ignored").is_between(IGNORED_LABELS_LEAST, 1, closed="left")
+    )
+    kernels = case.trace.kernels.select("event", "op").join(
+        mine.select("ignored", "is_product", op="event"), on="op", maintain_order="left"
+    )
+    kept = 1 - pl.col("ignored")
+    most = pl.when("is_product").then(kept.clip(lower_bound=ROWS_LEFT_MOST)).otherwise(kept)
+    chosen = kernels.select("event", least=kept, most=most)
+    logits, share = max(ignored.items(), key=lambda each: (each[1] < 1, each[1]))
+    why = (
+        f"computes on logits of {logits.rows:,} positions and {logits.classes:,} classes, and the loss ignores "
+        f"{percent(share)} of the positions, as counted in the recorded steps."
+    )
+    evidence = {"positions": logits.rows, "ignored_share": share}
+    # How much goes was counted, and only the device is spared.
+    found = of_kernels(case, RULE, chosen, why, evidence=evidence, title=_NO_LABEL_TITLE, spread=OF_DEVICE)
+    return found and msgspec.structs.replace(found, fix=_NO_LABEL_FIX)
+
+
+def _ignored_by_losses(case: Case) -> dict[Logits, float]:
+    """The share of ignored labels of losses with as many rows and classes."""
+    by_size: dict[Logits, list[CountedLabels]] = {}
+    for each in counted_labels(case.trace):
+        by_size.setdefault(Logits(each.rows, each.classes), []).append(each)
+    return {
+        logits: sum(each.ignored * each.labels for each in alike) / sum(each.labels for each in alike)
+        for logits, alike in by_size.items()
+    }
 
 
 def _in_programs(case: Case) -> Finding | None:
@@ -192,8 +255,8 @@ RULE: Rule[Case] = Rule(
     title="A product computes rows that nothing reads",
     turn=183,
     page="ops",
-    owns="products in inference if, after casts and other passes over the whole result, kernels read only some positions of it, or some columns of these, through views, an index or a gather; these passes count as well. In compiled programs: products if their code, or that of the program that uses the result, reads an eighth of the rows or less, and the passes over all rows",
-    change="their time shrinks to the share of the rows that are read, at most to a tenth; passes over all rows shrink to the share that is read",
+    owns="products in inference if, after casts and other passes over the whole result, kernels read only some positions of it, or some columns of these, through views, an index or a gather; these passes count as well. In compiled programs: products if their code, or that of the program that uses the result, reads an eighth of the rows or less, and the passes over all rows. In PyTorch, also in training, if the capture counted that a loss ignores 40 % of its labels or more: all kernels of ops on rows of its logits, which are the head's product and its gradients, casts, and the loss; of the loss alone if other products make results of that shape, and nothing if other ops read all rows (`softmax`, `gather`)",
+    change="their time shrinks to the share of the rows that are read, at most to a tenth; passes over all rows shrink to the share that is read, or that has a label",
     fix={
         "pytorch": "Choose the positions before the product: head(hidden[:, -1]) instead of head(hidden)[:, -1]; where lengths differ, head(hidden[samples, last]).",
         "jax": "Choose the positions before the product: hidden[:, -1] @ head instead of (hidden @ head)[:, -1], in the same jitted function.",
