@@ -80,8 +80,9 @@ def _cores_busy(trace: Trace) -> float | None:
     """The mean of what the capture saw of the machine in its window."""
     rows = _dict(trace.info.capture.get("telemetry")).get("samples")
     seen = [row.get("machine_cpu_percent") for row in rows or [] if isinstance(row, dict)]
-    known = [share for share in seen if isinstance(share, int | float) and 0 <= share <= 100]
-    return mean(known) / 100 if known else None
+    shares = [percent / 100 for percent in seen if isinstance(percent, int | float)]
+    known = [share for share in shares if 0 <= share <= 1]
+    return mean(known) if known else None
 
 
 def _has_workers(names: pl.Series, watched: list[dict[str, Any]]) -> bool | None:

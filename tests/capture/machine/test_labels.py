@@ -17,10 +17,12 @@ from tests.capture.running import needs, sidecars, told
 
 UNTOUCHED = {"restored": True, "listening": False}
 
+JOB = Path(__file__).with_name("labels_job.py")
+
 
 def counted(folder: Path, how: str, wanted: str = "cpu") -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """What the sidecar has, and what the job tells."""
-    found = told("labels_job", folder, how, **{SWITCH: wanted})
+    found = told(JOB, folder, how, **{SWITCH: wanted})
     [note] = sidecars(folder)
     return note["labels"], {name: found[name] for name in (*UNTOUCHED, "compiles")}
 
