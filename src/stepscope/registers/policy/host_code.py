@@ -52,7 +52,7 @@ CORES_BUSY = policy(
     "CORES_BUSY",
     0.9,
     unit="share of the machine's cores",
-    why="from which workers that make batches have no core left: 95 to 98 % in two jobs on 16 cores that unpacked data on all of them, at most 83 % in 46 others",
+    why="from which workers that make batches have no core left: 94 to 98 % in five jobs on 16 cores that unpacked data on all of them, at most 83 % in 50 others",
 )
 CORES_BUSY_WAIT = policy(
     "CORES_BUSY_WAIT",
