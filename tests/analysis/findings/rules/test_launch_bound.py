@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from stepscope.analysis.findings.finding import Finding
-from stepscope.analysis.findings.rules.host.launch_bound import RULE
+from stepscope.analysis.findings.rules.host.launch_bound import RULE, has_data_dependent_shapes
 from stepscope.reports.build import report
+from tests.analysis.findings.op_steps import Op, case
 from tests.builders.cases import case_of_text, gemm, steps
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
@@ -42,3 +43,20 @@ def test_products_that_gain_nothing_show_no_figures_of_it() -> None:
     assert "launch-bound" not in found
     assert "tensor cores" in found["fp32-matmul"].detail
     assert not any("1.00×" in each.detail for each in found.values())
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes", "depends"),
+    [
+        ("aten::repeat_interleave", "[[2,2,512,64],[],[],[]]", False),  # keys.repeat_interleave(4, dim=1)
+        ("aten::repeat_interleave", "[[2,2,512,64],[2],[],[]]", True),
+        ("aten::repeat_interleave", "[[2],[]]", True),
+        ("aten::nonzero", "[[512]]", True),
+        ("aten::mul", "[[512],[512]]", False),
+    ],
+)
+def test_only_what_a_tensor_says_how_often_to_repeat_depends_on_data(
+    name: str, shapes: str, depends: bool
+) -> None:
+    made = case([Op(name, shapes, "void at::native::some_kernel", 5)])
+    assert has_data_dependent_shapes(made) is depends

@@ -90,6 +90,25 @@ def test_some_classes_of_the_last_position() -> None:
     assert 1.5 < found.speedup.mid < 2.5
 
 
+def of_one_request(axis: int, *views: Op) -> Case:
+    """The head for the 4096 tokens of one request, of which views take a vector."""
+    head, linear, *_ = scoring(LOGITS)
+    chosen = Op("aten::select", "[[4096,32000],[],[]]", inputs=f'["","{axis}","-1"]')
+    argmax = Op("aten::argmax", "[[32000],[],[]]", "void at::native::reduce_kernel<argmax>", 30)
+    return case(*[[head, linear, *views, chosen, argmax]] * 3, workload=INFERENCE)
+
+
+def test_the_last_row_of_one_request_is_a_vector() -> None:
+    """logits[0, -1] and logits.squeeze(0)[-1]: no kernel reads a matrix of logits."""
+    sample = Op("aten::select", "[[1,4096,32000],[],[]]", inputs='["","0","0"]')
+    for views in ((sample,), ()):
+        found = unused_rows.find(of_one_request(0, *views))
+        assert found is not None
+        assert found.evidence["positions"] == 4096
+        assert 1.5 < found.speedup.mid < 2.5
+    assert unused_rows.find(of_one_request(1)) is None
+
+
 def test_some_classes_of_all_positions_or_of_rows_of_another_tensor() -> None:
     one_class = Op("aten::select", f"[{LOGITS},[],[]]")
     assert unused_rows.find(cut(one_class)) is None

@@ -87,10 +87,19 @@ def _gains(cause: Finding) -> bool:
 
 
 _CASTS = "weight-casts"
-_CAUSES = ("optimizer-loop", _CASTS, "recomputed-weights", "sequential-scan")
+_CAUSES = (
+    "optimizer-loop",
+    _CASTS,
+    "recomputed-weights",
+    "sequential-scan",
+    "grad-in-inference",
+    "dropout-in-inference",
+)
 _WRAPPER = r"^EagerExecute$"
 _CALLS = rf"{PROGRAM_CALLS}|^Eager(Local|Remote)?Execute"
-_DATA_DEPENDENT = r"^aten::(nonzero|masked_select|_?unique\w*|repeat_interleave)$"
+_DATA_DEPENDENT = r"^aten::(nonzero|masked_select|_?unique\w*)$"
+_REPEATS = "aten::repeat_interleave"
+_BY_A_NUMBER = r"^\[\[[\d, ]*\](, *\[\]){3}\]$"  # what is repeated is the only tensor
 OUTSIDE_GRAPHS = "kernels_outside_graphs_per_step"  # in the evidence
 _REST = "Bring the rest of the step into the graphs that it has already: what runs between the compiled regions (casts, the loss, gradients that are added up, the optimizer), with torch.compile around the whole step (fullgraph=True shows what breaks a graph) and a fused optimizer, or one torch.cuda.graph of forward, backward and optimizer."
 _REST_OF_INFERENCE = "Bring the rest of the step into the graphs that it has already: sampling, casts and copies between them (fullgraph=True shows what breaks a graph); or compute more requests in one batch."
@@ -176,8 +185,18 @@ def has_launches(case: Case) -> bool:
 def has_data_dependent_shapes(case: Case) -> bool:
     """Ops whose result has as many rows as the data say: neither a graph nor a program can hold the step."""
     events = case.trace.events
-    names = events["name"].filter(events["step"].is_not_null() & (events["kind"] == "op")).unique()
-    return bool(names.cast(pl.String).str.contains(_DATA_DEPENDENT).any())
+    inside = events.filter(pl.col("step").is_not_null(), pl.col("kind") == "op")
+    names = inside["name"].unique().cast(pl.String)
+    if names.str.contains(_DATA_DEPENDENT).any():
+        return True
+    return (names == _REPEATS).any() and _repeats_by_data(case, inside)
+
+
+def _repeats_by_data(case: Case, inside: pl.DataFrame) -> bool:
+    """Whether a tensor says how often; heads of keys are repeated by a number, which any graph can hold."""
+    repeats = inside.filter(pl.col("name").cast(pl.String) == _REPEATS)["id"]
+    shapes = case.trace.ops.filter(pl.col("event").is_in(repeats.implode()))["shapes"].cast(pl.String)
+    return len(shapes) < len(repeats) or not shapes.str.contains(_BY_A_NUMBER).fill_null(False).all()
 
 
 def waits_per_step(case: Case) -> float:

@@ -32,6 +32,7 @@ _PRODUCTS = ("aten::mm", "aten::addmm")
 _AROUND = (*_PRODUCTS, "aten::linear", "aten::matmul")
 _SELECT = "aten::select"
 _VIEWS = (_SELECT, "aten::slice")
+_FIRST_AXIS = '["","0",'  # concrete inputs of a select along it: the tensor, the axis, the index
 # Kernels that read what their indices name: logits[samples, last], or gather with an index that has all classes.
 _INDEX, _GATHER = "aten::index", "aten::gather"
 # They compute each element by itself: whoever reads a part of what they make needs the same part of what they read.
@@ -152,8 +153,10 @@ def _in_ops(case: Case) -> Finding | None:
     products = ops.filter(pl.col("name").is_in(_PRODUCTS))
     readers = ops.filter(pl.col("device_total_ns") > 0, ~pl.col("name").is_in(_AROUND))
     passes = readers.filter(pl.col("name").is_in(_PASSES))
-    taken = _taken(ops)
+    single = _single_rows(case, ops)
+    taken = _taken(ops) | {(math.prod(shape), shape[1]): shape[0] for shape in single}
     read = _read(readers.filter(~pl.col("name").is_in(_PASSES))) | _cut_from(ops)
+    read |= {(classes, classes) for _, classes in single}
     sizes = {text: _made(text) for text in products["shapes"].unique()}
     shares = {made: _share_read(made, read, passes) for made in set(sizes.values()) & set(taken)}
     unused = {text: made for text, made in sizes.items() if 0 < shares.get(made, 0.0) <= MAJORITY}
@@ -196,6 +199,16 @@ def _taken(ops: pl.DataFrame) -> dict[tuple[int, int], int]:
         if len(shape) == _POSITIONS and shape[1] >= UNUSED_ROWS_LEAST:
             found[math.prod(shape), shape[-1]] = shape[1]
     return found
+
+
+def _single_rows(case: Case, ops: pl.DataFrame) -> set[tuple[int, int]]:
+    """Positions and classes of matrices of which one row is taken, as in logits[0, -1]: what reads it reads a vector."""
+    selected = ops.filter(pl.col("name") == _SELECT).select("event", "shapes")
+    given = case.trace.ops.select("event", inputs=pl.col("concrete_inputs").cast(pl.String)).drop_nulls()
+    distinct = selected.join(given, on="event").select("shapes", "inputs").unique()
+    of_rows = {text for text, inputs in distinct.iter_rows() if inputs.replace(" ", "").startswith(_FIRST_AXIS)}
+    matrices = {tuple(shape) for text in of_rows for shape in _shapes(text)[:1] if len(shape) == _MATRIX}
+    return {(rows, classes) for rows, classes in matrices if rows >= UNUSED_ROWS_LEAST}
 
 
 def _made(text: str) -> tuple[int, int]:
