@@ -13,7 +13,7 @@ from stepscope.analysis.serving.workload import TRAINING
 from tests.analysis.compute.traces import compute_trace
 from tests.builders.cases import case_of
 
-HEAD = "track  start  dur  name  kind  launches  shapes  dtypes  inputs  sequence"
+HEAD = "track  start  dur  name  kind  launches  shapes  dtypes  inputs  sequence  strides"
 GEMM = "nvjet_sm90_tst_128x128_64x6_2x1_v_bz_TNT"
 HALF = "c10::BFloat16,c10::BFloat16"
 
@@ -32,20 +32,21 @@ class Op:
     kind: str = "op"
     dtypes: str = HALF
     inputs: str = "-"
+    strides: str = "-"
 
     def rows(self, at: int, kernel_at: int) -> tuple[list[str], int, int]:
         """Its rows, when it ends and when its kernels do; it takes 8 µs, and what is inside of it."""
         begin, rows = at + 1, []
         if self.kernel:
-            rows += [f"{self.track}  {begin}  4  cudaLaunchKernel  runtime  {self.kernel}  -  -  -  -"]
-            rows += [f"stream 7  {kernel_at}  {self.length}  {self.kernel}  kernel  -  -  -  -  -"]
+            rows += [f"{self.track}  {begin}  4  cudaLaunchKernel  runtime  {self.kernel}  -  -  -  -  -"]
+            rows += [f"stream 7  {kernel_at}  {self.length}  {self.kernel}  kernel  -  -  -  -  -  -"]
             begin, kernel_at = begin + 5, kernel_at + self.length
         for each in self.inside:
             more, begin, kernel_at = each.rows(begin, kernel_at)
             rows += more
         end = max(at + 8, begin + 1)
         shapes = self.shapes.replace(" ", "")
-        mine = f"{self.track}  {at}  {end - at}  {self.name}  {self.kind}  -  {shapes}  {self.dtypes}  {self.inputs}  {self.sequence}"
+        mine = f"{self.track}  {at}  {end - at}  {self.name}  {self.kind}  -  {shapes}  {self.dtypes}  {self.inputs}  {self.sequence}  {self.strides}"
         return [mine, *rows], end + 1, kernel_at
 
 
@@ -54,11 +55,13 @@ def case(*by_step: Sequence[Op], workload: str = TRAINING, blocks: int | None = 
     lines = [HEAD]
     for number, ops in enumerate(by_step):
         at, kernel_at = 1000 * number + 5, 1000 * number + 60
-        lines.append(f"main  {1000 * number}  1000  ProfilerStep#{number}  annotation  -  -  -  -  -")
+        lines.append(f"main  {1000 * number}  1000  ProfilerStep#{number}  annotation  -  -  -  -  -  -")
         for op in ops:
             rows, at, kernel_at = op.rows(at, max(kernel_at, at))
             lines += rows
-        lines.append(f"main  {at}  {1000 * number + 990 - at}  cudaDeviceSynchronize  runtime  -  -  -  -  -")
+        lines.append(
+            f"main  {at}  {1000 * number + 990 - at}  cudaDeviceSynchronize  runtime  -  -  -  -  -  -"
+        )
     trace = compute_trace("\n".join(lines))
     if blocks is not None:
         grid = pl.lit([blocks, 1, 1], dtype=trace.kernels.schema["grid"])

@@ -161,11 +161,12 @@ def test_few_classes_and_one_hot_labels_are_no_lookup() -> None:
     assert one_hot_product.find(case(*[labels] * 3)) is None
 
 
-def attention(mask: str, length: int = 512) -> Op:
+def attention(mask: str, length: int = 512, strides: str = "") -> Op:
     qkv = f"[32,8,{length},64]"
     inner = Op("aten::_efficient_attention_forward", f"[{qkv},{qkv},{qkv}]", FLASH, 500)
     shapes = f"[{qkv},{qkv},{qkv},{mask},[],[],[],[]]"
-    return Op("aten::scaled_dot_product_attention", shapes, inside=(inner,))
+    known = f"[[],[],[],{strides},[],[],[],[]]" if strides else "-"
+    return Op("aten::scaled_dot_product_attention", shapes, inside=(inner,), strides=known)
 
 
 def test_a_mask_per_sample_and_one_length_is_padding() -> None:
@@ -187,6 +188,14 @@ def test_a_mask_that_all_samples_share_need_not_be_read() -> None:
     assert found.speedup.mid > 1.2
     for mask in ("[]", "[32,1,1,512]", "[32,8,512,512]"):
         assert masked_attention.find(case(*[[attention(mask)]] * 3)) is None
+
+
+def test_a_causal_mask_that_is_expanded_to_the_samples_is_one_mask() -> None:
+    shared, own = "[0,262144,512,1]", "[262144,262144,512,1]"
+    for strides, rule, other in ((shared, masked_attention, padding), (own, padding, masked_attention)):
+        made = case(*[[attention("[32,1,512,512]", strides=strides)]] * 4)
+        assert rule.find(made) is not None
+        assert other.find(made) is None
 
 
 def inference(sequence: str) -> list[Op]:

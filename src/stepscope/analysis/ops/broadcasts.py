@@ -15,6 +15,7 @@ from itertools import zip_longest
 
 import msgspec
 
+from stepscope.analysis.ops.shapes import Shape, before_expand, shapes_in
 from stepscope.lazy import dataclass
 from stepscope.registers.policy.useless_work import BROADCAST_SIDE_LEAST
 
@@ -29,7 +30,6 @@ _NORM = "aten::linalg_vector_norm"
 _SUMS = ("aten::sum", "aten::mean", _NORM)
 _KEPT = ("aten::neg", "aten::neg_", "aten::copy_", "aten::_to_copy", "aten::clone")
 _TWO = ("2", "2.", "2.0")
-Shape = tuple[int, ...]
 Call = tuple[int, int, str, str | None, str | None, str | None]
 
 
@@ -104,7 +104,7 @@ def _begin(event: int, name: str, given: Sequence[Shape], strides: str | None) -
     """Of a difference or a product of two inputs that are both much smaller than the result."""
     if name not in BEGINNING or len(given) < 2 or min(len(side) for side in given[:2]) < 2:
         return None
-    sides = [_before_expand(*each) for each in zip_longest(given[:2], shapes_in(strides)[:2], fillvalue=())]
+    sides = [before_expand(*each) for each in zip_longest(given[:2], shapes_in(strides)[:2], fillvalue=())]
     rank = max(len(side) for side in sides)
     one, other = ((1,) * (rank - len(side)) + side for side in sides)
     shape = tuple(max(pair) for pair in zip(one, other, strict=True))
@@ -113,13 +113,6 @@ def _begin(event: int, name: str, given: Sequence[Shape], strides: str | None) -
         return None
     shared = frozenset(axis for axis in range(rank) if one[axis] == other[axis] > 1)
     return _Begun((event,), shape, shared, name != _PRODUCT)
-
-
-def _before_expand(shape: Shape, strides: Shape) -> Shape:
-    """The shape of an array before `expand`, which repeats what is in memory once."""
-    if len(strides) != len(shape):
-        return shape
-    return tuple(1 if stride == 0 else size for size, stride in zip(shape, strides, strict=True))
 
 
 def _followed(
@@ -175,15 +168,6 @@ def _axes(text: str, rank: int) -> frozenset[int]:
 
 
 @cache
-def shapes_in(text: str | None) -> list[Shape]:
-    """Of each input; numbers and lists of arrays have none."""
-    try:
-        found = msgspec.json.decode(text or "[]", type=list[list[object]])
-    except (msgspec.DecodeError, ValueError):
-        return []
-    return [tuple(size for size in shape if isinstance(size, int)) for shape in found]
-
-
 def _concrete(text: str | None) -> list[str]:
     try:
         return msgspec.json.decode(text or "[]", type=list[str])

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import msgspec
 import polars as pl
 
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import of_kernels
 from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.analysis.ops.shapes import before_expand, recorded_strides, shapes_in
 from stepscope.registers.calibration.kernels import FUSED_ATTENTION_BEST
 from stepscope.registers.policy.findings import MAJORITY, UNSURE_KERNELS
 from stepscope.registers.policy.useless_work import WITHOUT_MASK_LEAST, WITHOUT_MASK_MOST
 
 _CALL = "aten::scaled_dot_product_attention"
+_MASK = 3  # the place of the mask in a call
 
 
 def find(case: Case) -> Finding | None:
     """Most calls get a square mask of their own length without a sample or a head."""
     calls = case.ops.filter(pl.col("name").cast(pl.String) == _CALL, pl.col("step").is_not_null())
-    if calls.is_empty():
-        return None
-    texts = calls["shapes"].cast(pl.String)
-    masked = [text for text in texts.unique().drop_nulls() if _has_shared_mask(text)]
-    if int(texts.is_in(masked).sum()) <= MAJORITY * len(texts):
+    if calls.is_empty() or _count_masked(case, calls) <= MAJORITY * len(calls):
         return None
     kernels = case.compute.kernels.filter(pl.col("class") == "attention", pl.col("time_ns") > 0)
     peak = case.peaks.flops_per_s("bf16") if case.peaks else None
@@ -40,13 +37,26 @@ def find(case: Case) -> Finding | None:
     return of_kernels(case, RULE, chosen, why)
 
 
-def _has_shared_mask(text: str) -> bool:
+def _count_masked(case: Case, calls: pl.DataFrame) -> int:
+    """How many calls get a mask that memory holds once; expanded to the samples, it still is one."""
+    given = calls.select(op="event", shapes=pl.col("shapes").cast(pl.String)).join(
+        recorded_strides(case.trace), on="op", how="left", maintain_order="left"
+    )
+    return sum(
+        int(count)
+        for shapes, strides, count in given.group_by("shapes", "strides").len().iter_rows()
+        if _has_shared_mask(shapes, strides)
+    )
+
+
+def _has_shared_mask(shapes: str | None, strides: str | None) -> bool:
     try:
-        query, _, _, mask, *_ = msgspec.json.decode(text, type=list[list[int]])
-        *around, rows, columns = mask
+        query, _, _, mask, *_ = shapes_in(shapes)
         *_, length, _ = query
-    except (msgspec.DecodeError, ValueError):
+    except ValueError:
         return False
+    known = shapes_in(strides)
+    *around, rows, columns = before_expand(mask, known[_MASK] if len(known) > _MASK else ()) or (0, 0)
     return rows == columns == length > 1 and all(side == 1 for side in around)
 
 

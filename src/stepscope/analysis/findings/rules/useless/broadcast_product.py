@@ -13,7 +13,8 @@ from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import of_kernels
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.formulas.constants import PRECISION_BYTES
-from stepscope.analysis.ops.broadcasts import BEGINNING, Pairs, may_begin, pairs_of, shapes_in
+from stepscope.analysis.ops.broadcasts import BEGINNING, Pairs, may_begin, pairs_of
+from stepscope.analysis.ops.shapes import recorded_strides, shapes_in
 from stepscope.analysis.xla.broadcasts import AllPairs, broadcast_sums
 from stepscope.analysis.xla.hlo_module import as_kernel, read_module
 from stepscope.analysis.xla.ops import events_of_programs, programs_that_ran
@@ -118,7 +119,9 @@ def _calls(case: Case) -> pl.DataFrame | None:
     ops = case.trace.ops.select(
         op="event", shapes=pl.col("shapes").cast(pl.String), inputs=pl.col("concrete_inputs").cast(pl.String)
     ).drop_nulls("shapes")
-    ops = ops.filter(pl.col("op").is_in(launching.implode())).join(_strides(case), on="op", how="left")
+    ops = ops.filter(pl.col("op").is_in(launching.implode())).join(
+        recorded_strides(case.trace), on="op", how="left"
+    )
     ops = ops.with_columns(name=events["name"].gather(ops["op"]).cast(pl.String))
     beginning = ops.filter(pl.col("name").is_in(BEGINNING)).select("name", "shapes", "strides").unique()
     if not any(may_begin(*row) for row in beginning.iter_rows()):
@@ -129,14 +132,6 @@ def _calls(case: Case) -> pl.DataFrame | None:
         start=events["start_ns"].gather(ops["op"]),
         backward=ancestors(events, nodes).gather(ops["op"]).is_not_null(),
     ).sort("track", "start")
-
-
-def _strides(case: Case) -> pl.DataFrame:
-    """op, strides, where they are recorded: what is expanded has strides of zero."""
-    recorded = case.trace.cold.get("op")
-    if recorded is None or "strides" not in recorded.columns:
-        return pl.DataFrame(schema={"op": pl.UInt32, "strides": pl.String})
-    return recorded.select(op="event", strides=pl.col("strides").cast(pl.String))
 
 
 def _gradients(backward: pl.DataFrame, found: list[Pairs]) -> Iterator[_Row]:

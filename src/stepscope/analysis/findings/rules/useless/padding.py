@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
 import polars as pl
 
 from stepscope.analysis.findings.case import Case
@@ -13,6 +12,7 @@ from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host.optimizer_loop import in_optimizer
 from stepscope.analysis.findings.rules.kernels.unfused_attention import RULE as UNFUSED
 from stepscope.analysis.findings.transfers.staging import is_staging, sends_weights, uploads
+from stepscope.analysis.ops.shapes import before_expand, recorded_strides, shapes_in
 from stepscope.analysis.xla.hlo_module import Module
 from stepscope.analysis.xla.masks import padded_length
 from stepscope.analysis.xla.ops import programs_that_ran
@@ -24,6 +24,7 @@ from stepscope.trace.frames import take
 _ATTENTION = "aten::scaled_dot_product_attention"
 _ON_SCORES = r"attention|softmax|bmm$"  # work that grows with the square of the length
 _FILLS = ("aten::masked_fill", "aten::masked_fill_")
+_MASK, _FILLED_BY = 3, 1  # the places of the mask in their inputs
 
 
 def find(case: Case) -> Finding | None:
@@ -111,11 +112,13 @@ def _padded_length(case: Case) -> int | None:
     ops = case.ops.filter(names.is_in([_ATTENTION, *_FILLS]), pl.col("step").is_not_null())
     if ops.is_empty() or ops["step"].n_unique() < STEPS_TO_KNOW_WARM_UP:
         return None
-    calls = ops.select(name=names, shapes=pl.col("shapes").cast(pl.String))
-    distinct = calls.drop_nulls().unique()
+    calls = ops.select(op="event", name=names, shapes=pl.col("shapes").cast(pl.String)).join(
+        recorded_strides(case.trace), on="op", how="left"
+    )
+    distinct = calls.drop("op").drop_nulls("shapes").unique()
     found = [_masked_length(*each) for each in distinct.iter_rows()]
     known = distinct.with_columns(length=pl.Series(found, dtype=pl.Int64))
-    lengths = calls.join(known, on=["name", "shapes"], how="left")
+    lengths = calls.join(known, on=["name", "shapes", "strides"], how="left", nulls_equal=True)
     attention = lengths.filter(pl.col("name") == _ATTENTION)["length"]
     masked = lengths["length"].drop_nulls()
     if masked.n_unique() != 1 or attention.is_not_null().sum() < MAJORITY * len(attention):
@@ -123,16 +126,17 @@ def _padded_length(case: Case) -> int | None:
     return int(masked[0])
 
 
-def _masked_length(name: str, text: str) -> int | None:
+def _masked_length(name: str, text: str, strides: str | None) -> int | None:
     """The length of sequences that attend to themselves, where each sample has a mask of its own."""
+    shapes, known = shapes_in(text), shapes_in(strides)
+    place = _MASK if name == _ATTENTION else _FILLED_BY
     try:
-        shapes = msgspec.json.decode(text, type=list[list[int]])
         if name == _ATTENTION:
-            (samples, _, queries, _), (_, _, keys, _), _, mask, *_ = shapes
+            (samples, _, queries, _), (_, _, keys, _), *_ = shapes
         else:
-            (samples, _, queries, keys), mask, *_ = shapes
-        masked, _, _, columns = mask
-    except (msgspec.DecodeError, ValueError):
+            (samples, _, queries, keys), *_ = shapes
+        masked, _, _, columns = before_expand(shapes[place], known[place] if len(known) > place else ())
+    except (IndexError, ValueError):
         return None
     is_own = masked == samples > 1 and columns == keys == queries > 1
     return keys if is_own else None

@@ -206,7 +206,9 @@ def _single_rows(case: Case, ops: pl.DataFrame) -> set[tuple[int, int]]:
     selected = ops.filter(pl.col("name") == _SELECT).select("event", "shapes")
     given = case.trace.ops.select("event", inputs=pl.col("concrete_inputs").cast(pl.String)).drop_nulls()
     distinct = selected.join(given, on="event").select("shapes", "inputs").unique()
-    of_rows = {text for text, inputs in distinct.iter_rows() if inputs.replace(" ", "").startswith(_FIRST_AXIS)}
+    of_rows = {
+        text for text, inputs in distinct.iter_rows() if inputs.replace(" ", "").startswith(_FIRST_AXIS)
+    }
     matrices = {tuple(shape) for text in of_rows for shape in _shapes(text)[:1] if len(shape) == _MATRIX}
     return {(rows, classes) for rows, classes in matrices if rows >= UNUSED_ROWS_LEAST}
 

@@ -1,0 +1,34 @@
+"""Shapes of what ops are given, and what strides say of them: a tensor that `expand` repeats has a stride of zero."""
+
+from __future__ import annotations
+
+import msgspec
+import polars as pl
+
+from stepscope.trace.trace import Trace
+
+Shape = tuple[int, ...]
+
+
+def shapes_in(text: str | None) -> list[Shape]:
+    """Of each input; numbers and lists of arrays have none."""
+    try:
+        found = msgspec.json.decode(text or "[]", type=list[list[object]])
+    except (msgspec.DecodeError, ValueError):
+        return []
+    return [tuple(size for size in shape if isinstance(size, int)) for shape in found]
+
+
+def recorded_strides(trace: Trace) -> pl.DataFrame:
+    """op, strides (text), of the ops that have them in the file."""
+    recorded = trace.cold.get("op")
+    if recorded is None or "strides" not in recorded.columns:
+        return pl.DataFrame(schema={"op": pl.UInt32, "strides": pl.String})
+    return recorded.select(op="event", strides=pl.col("strides").cast(pl.String))
+
+
+def before_expand(shape: Shape, strides: Shape) -> Shape:
+    """The shape of a tensor before `expand`; as it is where its strides are not known."""
+    if len(strides) != len(shape):
+        return shape
+    return tuple(1 if stride == 0 else size for size, stride in zip(shape, strides, strict=True))
