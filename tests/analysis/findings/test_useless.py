@@ -229,6 +229,12 @@ def test_a_prefix_that_is_computed_again_for_every_token() -> None:
     assert found is not None
     assert found.evidence["tokens"] == pytest.approx(501, abs=1)
     assert found.speedup.mid > 1.2
+    two_prompts = (*range(500, 508), *range(120, 128))
+    found = recomputed_prefix.find(decoding(two_prompts))
+    assert found is not None
+    assert found.evidence["tokens"] == pytest.approx(313, abs=2)
+    for by_requests in ((128, 1, 1, 300, 1, 1, 64, 1), (128, 136, 96, 97, 98, 64, 65)):
+        assert recomputed_prefix.find(decoding(by_requests)) is None
     assert recomputed_prefix.find(decoding((500, 500, 500, 500))) is None
     assert recomputed_prefix.find(decoding((500, 730, 120, 64))) is None
     assert recomputed_prefix.find(decoding((1, 2, 3, 4))) is None

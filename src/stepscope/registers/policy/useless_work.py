@@ -46,6 +46,12 @@ GROWING_PREFIXES = policy(
     unit="lengths of a sequence, each one longer by the same",
     why="two lengths of different requests may differ by one",
 )
+GROWING_CALLS_LEAST = policy(
+    "GROWING_CALLS_LEAST",
+    0.8,
+    unit="share of the calls whose length differs from that before",
+    why="each request begins with a prompt of its own length, and gets five tokens or more",
+)
 PREFIX_LEAST = policy(
     "PREFIX_LEAST",
     16,

@@ -16,6 +16,7 @@ from stepscope.analysis.serving.workload import INFERENCE
 from stepscope.registers.policy.compute import SMALL_KERNEL_NS
 from stepscope.registers.policy.findings import MAJORITY
 from stepscope.registers.policy.useless_work import (
+    GROWING_CALLS_LEAST,
     GROWING_PREFIXES,
     PREFIX_LEAST,
     TOKEN_OF_BOUND_LEAST,
@@ -89,26 +90,30 @@ def _sides(name: str, text: str) -> tuple[int, int, int] | None:
 def _tokens(case: Case) -> float | None:
     """How many tokens a sequence has, if it grows by one from call to call; None if it does not."""
     calls = _calls(case)
-    lengths = calls.unique(["weight", "rows"], keep="first", maintain_order=True)
-    grown = pl.col("rows").diff().drop_nulls()
-    growing = lengths.group_by("weight").agg(
-        times=pl.len(),
-        least=grown.min(),
-        most=grown.max(),
-        rows=pl.col("rows").mean(),
-        first=pl.col("rows").first(),
+    lengths = calls.group_by("weight").agg(
+        times=pl.col("rows").n_unique(), rows=pl.col("rows").unique().mean(), first=pl.col("rows").first()
     )
-    growing = growing.filter(
+    growing = lengths.join(_growth(calls), on="weight").filter(
         pl.col("times") >= GROWING_PREFIXES,
-        pl.col("least") == pl.col("most"),
-        pl.col("least") > 0,
-        pl.col("first") % pl.col("least") == 0,
-        pl.col("first") >= PREFIX_LEAST * pl.col("least"),
+        pl.col("first") % pl.col("grown") == 0,
+        pl.col("first") >= PREFIX_LEAST * pl.col("grown"),
     )
     mine = calls["weight"].is_in(growing["weight"].implode())
     if growing.is_empty() or int(mine.sum()) <= MAJORITY * len(calls):
         return None
-    return take_mean(growing["rows"] / growing["least"])
+    return take_mean(growing["rows"] / growing["grown"])
+
+
+def _growth(calls: pl.DataFrame) -> pl.DataFrame:
+    """weight, grown: by how many rows its products grow in nearly all calls that differ from the one before.
+
+    The others begin the next request, whose prompt has a length of its own.
+    """
+    grown = calls.select("weight", grown=pl.col("rows").diff().over("weight")).filter(pl.col("grown") != 0)
+    usual = grown.group_by("weight", "grown").len().with_columns(of=pl.col("len").sum().over("weight"))
+    return usual.filter(pl.col("grown") > 0, pl.col("len") >= GROWING_CALLS_LEAST * pl.col("of")).select(
+        "weight", "grown"
+    )
 
 
 def _weights(case: Case) -> pl.DataFrame:
