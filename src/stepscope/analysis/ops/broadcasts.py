@@ -11,11 +11,10 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache
-from itertools import zip_longest
 
 import msgspec
 
-from stepscope.analysis.ops.shapes import Shape, before_expand, shapes_in
+from stepscope.analysis.ops.shapes import Shape, held_shapes, shapes_in
 from stepscope.lazy import dataclass
 from stepscope.registers.policy.useless_work import BROADCAST_SIDE_LEAST
 
@@ -73,7 +72,7 @@ def pairs_of(calls: Iterable[Call]) -> list[Pairs]:
             thread, begun = track, None
         given = shapes_in(text)
         base = name if name in _KEPT else name.removesuffix("_")
-        started = _begin(event, base, given, strides)
+        started = _begin(event, base, text, strides)
         if started is not None:
             others |= _left_open(begun)
             begun = started
@@ -97,14 +96,16 @@ def _left_open(begun: _Begun | None) -> set[Shape]:
 
 def may_begin(name: str, text: str | None, strides: str | None) -> bool:
     """Whether the op broadcasts two inputs."""
-    return _begin(0, name, shapes_in(text), strides) is not None
+    return _begin(0, name, text, strides) is not None
 
 
-def _begin(event: int, name: str, given: Sequence[Shape], strides: str | None) -> _Begun | None:
+def _begin(event: int, name: str, text: str | None, strides: str | None) -> _Begun | None:
     """Of a difference or a product of two inputs that are both much smaller than the result."""
-    if name not in BEGINNING or len(given) < 2 or min(len(side) for side in given[:2]) < 2:
+    if name not in BEGINNING:
         return None
-    sides = [before_expand(*each) for each in zip_longest(given[:2], shapes_in(strides)[:2], fillvalue=())]
+    sides = held_shapes(text, strides)[:2]
+    if len(sides) < 2 or min(len(side) for side in sides) < 2:
+        return None
     rank = max(len(side) for side in sides)
     one, other = ((1,) * (rank - len(side)) + side for side in sides)
     shape = tuple(max(pair) for pair in zip(one, other, strict=True))

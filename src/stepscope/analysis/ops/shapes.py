@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
+
 import msgspec
 import polars as pl
 
@@ -27,8 +29,15 @@ def recorded_strides(trace: Trace) -> pl.DataFrame:
     return recorded.select(op="event", strides=pl.col("strides").cast(pl.String))
 
 
-def before_expand(shape: Shape, strides: Shape) -> Shape:
-    """The shape of a tensor before `expand`; as it is where its strides are not known."""
+def held_shapes(shapes: str | None, strides: str | None) -> list[Shape]:
+    """Of each input before `expand`: what memory holds. As recorded where strides are not."""
+    given = shapes_in(shapes)
+    return [
+        _before_expand(*each) for each in zip_longest(given, shapes_in(strides)[: len(given)], fillvalue=())
+    ]
+
+
+def _before_expand(shape: Shape, strides: Shape) -> Shape:
     if len(strides) != len(shape):
         return shape
     return tuple(1 if stride == 0 else size for size, stride in zip(shape, strides, strict=True))

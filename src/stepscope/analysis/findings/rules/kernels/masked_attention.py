@@ -8,13 +8,12 @@ from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import of_kernels
 from stepscope.analysis.findings.rule import ANY, Rule
-from stepscope.analysis.ops.shapes import before_expand, recorded_strides, shapes_in
+from stepscope.analysis.ops.shapes import held_shapes, recorded_strides
 from stepscope.registers.calibration.kernels import FUSED_ATTENTION_BEST
 from stepscope.registers.policy.findings import MAJORITY, UNSURE_KERNELS
 from stepscope.registers.policy.useless_work import WITHOUT_MASK_LEAST, WITHOUT_MASK_MOST
 
 _CALL = "aten::scaled_dot_product_attention"
-_MASK = 3  # the place of the mask in a call
 
 
 def find(case: Case) -> Finding | None:
@@ -51,12 +50,11 @@ def _count_masked(case: Case, calls: pl.DataFrame) -> int:
 
 def _has_shared_mask(shapes: str | None, strides: str | None) -> bool:
     try:
-        query, _, _, mask, *_ = shapes_in(shapes)
+        query, _, _, mask, *_ = held_shapes(shapes, strides)
         *_, length, _ = query
+        *around, rows, columns = mask
     except ValueError:
         return False
-    known = shapes_in(strides)
-    *around, rows, columns = before_expand(mask, known[_MASK] if len(known) > _MASK else ()) or (0, 0)
     return rows == columns == length > 1 and all(side == 1 for side in around)
 
 

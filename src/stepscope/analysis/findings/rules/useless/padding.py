@@ -12,7 +12,7 @@ from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host.optimizer_loop import in_optimizer
 from stepscope.analysis.findings.rules.kernels.unfused_attention import RULE as UNFUSED
 from stepscope.analysis.findings.transfers.staging import is_staging, sends_weights, uploads
-from stepscope.analysis.ops.shapes import before_expand, recorded_strides, shapes_in
+from stepscope.analysis.ops.shapes import held_shapes, recorded_strides
 from stepscope.analysis.xla.hlo_module import Module
 from stepscope.analysis.xla.masks import padded_length
 from stepscope.analysis.xla.ops import programs_that_ran
@@ -24,7 +24,6 @@ from stepscope.trace.frames import take
 _ATTENTION = "aten::scaled_dot_product_attention"
 _ON_SCORES = r"attention|softmax|bmm$"  # work that grows with the square of the length
 _FILLS = ("aten::masked_fill", "aten::masked_fill_")
-_MASK, _FILLED_BY = 3, 1  # the places of the mask in their inputs
 
 
 def find(case: Case) -> Finding | None:
@@ -128,15 +127,14 @@ def _padded_length(case: Case) -> int | None:
 
 def _masked_length(name: str, text: str, strides: str | None) -> int | None:
     """The length of sequences that attend to themselves, where each sample has a mask of its own."""
-    shapes, known = shapes_in(text), shapes_in(strides)
-    place = _MASK if name == _ATTENTION else _FILLED_BY
+    shapes = held_shapes(text, strides)
     try:
         if name == _ATTENTION:
-            (samples, _, queries, _), (_, _, keys, _), *_ = shapes
+            (samples, _, queries, _), (_, _, keys, _), _, mask, *_ = shapes
         else:
-            (samples, _, queries, keys), *_ = shapes
-        masked, _, _, columns = before_expand(shapes[place], known[place] if len(known) > place else ())
-    except (IndexError, ValueError):
+            (samples, _, queries, keys), mask, *_ = shapes
+        masked, _, _, columns = mask
+    except ValueError:
         return None
     is_own = masked == samples > 1 and columns == keys == queries > 1
     return keys if is_own else None
