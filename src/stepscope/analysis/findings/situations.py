@@ -25,6 +25,7 @@ TRAINING_ONLY = (
     "repeated-backward",
     "useless-backward",
     "dense-embedding-gradient",
+    "whole-table",
 )
 _INFERENCE: dict[str, dict[str, str]] = {
     "input-bound": {_ANY: "Prepare the next request (decode, tokenise, resize) in other threads or processes while the device computes, or on the device itself."},
@@ -42,6 +43,7 @@ _INFERENCE: dict[str, dict[str, str]] = {
     },
     "eager-execution": {"tensorflow": "Wrap the model in @tf.function (jit_compile=True also fuses its ops).", _ANY: "Put the whole model under one jax.jit."},
     "pipeline-restart": {_ANY: "Call the model itself inside a tf.function instead of predict() on small inputs, or predict() once for many of them; make iterators once, outside the loop."},
+    "repeated-pass": {_ANY: "Call the model once per step and use all of its outputs."},
     "small-batch": {_ANY: "Compute more requests in one batch (continuous batching), several times as many if memory allows: the device does more of them in the same time."},
     "device-copies": {
         "jax": "Let programs update arrays in place: jax.jit(decode, donate_argnums=…) for what is passed in and comes back changed, such as a cache of keys and values; and keep one dtype.",

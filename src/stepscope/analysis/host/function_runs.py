@@ -13,7 +13,7 @@ from stepscope.analysis.host.names import INPUT_THREAD
 from stepscope.analysis.host.tracks import by_track
 from stepscope.lazy import dataclass
 from stepscope.registers.policy.findings import LOOP_ITERATIONS, MAJORITY, NEARLY_ALL
-from stepscope.registers.policy.useless_work import EQUAL_RUNS
+from stepscope.registers.policy.useless_work import EQUAL_RUNS, MORE_OPS_ALIKE
 from stepscope.trace.frames import filled, take, take_mean
 from stepscope.trace.lookup import is_named
 from stepscope.trace.trace import Trace
@@ -48,13 +48,16 @@ class FunctionRuns:
 
     @property
     def tokens(self) -> float | None:
-        """Over how many items the mean run goes, if in most steps each run executes as many ops more than the one before."""
+        """Over how many items the mean run goes, if in most steps each run executes more ops than the one before, mostly as many more.
+
+        TensorFlow records short ops or not, by what they took before: some runs gain more than the item brings.
+        """
+        more = pl.col("ops").diff()
+        alike = more.is_between(more.median() / MORE_OPS_ALIKE, more.median() * MORE_OPS_ALIKE)
         steps = self.runs.group_by("step", maintain_order=True).agg(
-            ops=pl.col("ops").mean(),
-            more=pl.col("ops").diff().median(),
-            steady=(pl.col("ops").diff() == pl.col("ops").diff().median()).mean(),
+            ops=pl.col("ops").mean(), more=more.median(), grows=(more > 0).mean(), alike=alike.mean()
         )
-        growing = steps.filter(pl.col("more") > 0, pl.col("steady") >= NEARLY_ALL)
+        growing = steps.filter(pl.col("grows") >= NEARLY_ALL, pl.col("alike") > MAJORITY)
         if len(growing) <= MAJORITY * len(steps):
             return None
         return take_mean(growing["ops"] / growing["more"])

@@ -60,8 +60,20 @@ def test_runs_with_one_op_more_each_time_compute_a_prefix_again() -> None:
     assert prefix.evidence["tokens"] in (25, 26)
     assert prefix.evidence["runs_per_step"] == 12
     assert prefix.share > 0.8
-    assert 4 < prefix.speedup.low < 5 < prefix.speedup.mid < 6 < prefix.speedup.high < 8
+    assert 3 < prefix.speedup.low < 3.5 < prefix.speedup.mid < 4.2 < prefix.speedup.high < 5.5
     assert "initial_state" in prefix.fix
+
+
+def test_short_ops_that_are_recorded_in_later_runs_only() -> None:
+    """Most runs gain as many ops as the one before, one gains five times as many."""
+    counts = [20 + number + (4 if number > 5 else 0) for number in range(12)]
+    rows = _runs(*[(count, 1) for count in counts])
+    assert "recomputed-prefix" in found_in(*[rows] * 3)
+
+
+def test_runs_that_gain_ops_by_chance_compute_no_prefix() -> None:
+    counts = [20 + number % 3 for number in range(12)]
+    assert "recomputed-prefix" not in found_in(*[_runs(*[(count, 1) for count in counts])] * 3)
 
 
 def test_a_short_sequence_that_grows_is_no_prefix() -> None:

@@ -17,7 +17,7 @@ from stepscope.analysis.host.eager_calls import FUNCTION_CALL
 from stepscope.analysis.host.function_runs import FunctionRuns, find_repeated_function
 from stepscope.names import short_name
 from stepscope.registers.policy.findings import LOOP_LEAST
-from stepscope.registers.policy.useless_work import PREFIX_LEAST, TOKEN_RUN_MOST
+from stepscope.registers.policy.useless_work import PREFIX_LEAST, TOKEN_RUN_LEAST, TOKEN_RUN_MOST
 
 _TITLE = "A function runs many times per step: could it run once, on a batch?"
 PREFIX_CODE = "recomputed-prefix"
@@ -56,7 +56,7 @@ def _of_prefix(case: Case, rule: Rule[Case], found: FunctionRuns, tokens: float)
     share, once = ns / case.step_ns, 1 / found.per_step
     least, mid, most = (
         1 - share + share * min(1.0, once + times / tokens)
-        for times in (1, TOKEN_RUN_MOST**0.5, TOKEN_RUN_MOST)
+        for times in (TOKEN_RUN_LEAST, (TOKEN_RUN_LEAST * TOKEN_RUN_MOST) ** 0.5, TOKEN_RUN_MOST)
     )
     detail = (
         f"{case.of_step(ns)} in {_name(found)}, which runs {found.per_step:,.0f} times per step, each time over one item more: "
