@@ -62,7 +62,7 @@ TOKEN_RUN_LEAST = policy(
     "TOKEN_RUN_LEAST",
     2,
     unit="× the time of one item in a run over all",
-    why="that a run over one item takes at best: it starts the function and reads the weights for this one alone; two recurrent writers on CPUs had 3.6 to 7",
+    why="that a run over one item takes at best: it starts the function and reads the weights for this one alone; chosen around one recurrent writer on a CPU, measured twice",
 )
 TOKEN_RUN_MOST = policy(
     "TOKEN_RUN_MOST",
