@@ -9,8 +9,8 @@ from stepscope.analysis.findings.apply import apply_rules
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.options import Options
 from stepscope.trace.trace import Trace
+from tests.analysis.findings.host_programs import handed_over, host_program_trace, run, run_inside
 from tests.builders.hlo import program
-from tests.builders.host_programs import handed_over, host_program_trace, run, run_inside
 
 INSERT = """
 main:

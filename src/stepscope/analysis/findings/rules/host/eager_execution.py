@@ -9,9 +9,9 @@ import polars as pl
 
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change
-from stepscope.analysis.findings.eager_programs import left_of_programs
 from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.program_runs import ProgramRuns, program_runs
+from stepscope.analysis.findings.programs.eager_programs import left_of_programs
 from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host.launch_bound import (

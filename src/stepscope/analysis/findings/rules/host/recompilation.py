@@ -8,7 +8,7 @@ from stepscope.analysis.account.host_timeline import within
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change, with_warm_caches
 from stepscope.analysis.findings.finding import Finding
-from stepscope.analysis.findings.first_runs import first_runs
+from stepscope.analysis.findings.programs.first_runs import first_runs
 from stepscope.analysis.findings.promise import left_as_a_whole, of_part
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.side_effects import FOLLOWING

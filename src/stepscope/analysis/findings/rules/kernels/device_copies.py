@@ -8,8 +8,8 @@ import polars as pl
 
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding, Interval
-from stepscope.analysis.findings.host_programs import going_share, host_programs, of_instructions
 from stepscope.analysis.findings.mostly import mostly_in
+from stepscope.analysis.findings.programs.host_programs import going_share, host_programs, of_instructions
 from stepscope.analysis.findings.promise import shorten_kernels, timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.kernels.names.dtypes import NARROW

@@ -9,7 +9,7 @@ import polars as pl
 
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding, Interval
-from stepscope.analysis.findings.host_programs import going_share, host_programs, of_instructions
+from stepscope.analysis.findings.programs.host_programs import going_share, host_programs, of_instructions
 from stepscope.analysis.findings.promise import of_kernels, timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.xla.hlo_module import read_module

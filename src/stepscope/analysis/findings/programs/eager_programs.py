@@ -9,7 +9,7 @@ import polars as pl
 
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Interval
-from stepscope.analysis.findings.host_programs import program_of, work_of_programs
+from stepscope.analysis.findings.programs.host_programs import program_of, work_of_programs
 from stepscope.analysis.host.program_calls import PROGRAM_CALLS, called_function
 from stepscope.analysis.xla.hlo_module import read_module
 from stepscope.analysis.xla.instruction_cost import SILENT
