@@ -50,6 +50,18 @@ def host_runs(trace: Trace) -> pl.DataFrame:
     )
 
 
+def runs_in_calls(trace: Trace) -> pl.DataFrame:
+    """id, start_ns, end_ns of the runs that end inside the call of their function, on its thread."""
+    events = trace.events
+    ends = is_named(events, _RUN_ENDS) & ancestors(events, is_named(events, _CALL)).is_not_null()
+    runs = events.filter(ends)
+    function = take(ancestors(events, is_named(events, _FUNCTION)), runs["id"])
+    found = runs.with_columns(function=function).drop_nulls("function")
+    return found.select(
+        id="function", start_ns="start_ns", end_ns=pl.col("start_ns") + pl.col("dur_ns")
+    ).sort("start_ns")
+
+
 def with_runs(trace: Trace, host: pl.DataFrame, begins: pl.Series) -> tuple[pl.Series, pl.Series]:
     """Where each step begins and ends with the runs that it called: not before those of earlier calls have ended."""
     runs = host_runs(trace)

@@ -106,6 +106,7 @@ class Module:
         self.entry = 0
         self.bodies: dict[int, list[memoryview]] = {}
         self._schedule: memoryview | None = None
+        self._aliases: memoryview | None = None
         self._buffers: list[memoryview] = []
         self._read: dict[int, list[Instruction]] = {}
         for key, value in fields(memoryview(hlo), Problems()):
@@ -123,6 +124,15 @@ class Module:
                 self.entry = value
             elif key == 7 and not isinstance(value, int):
                 self._schedule = value
+            elif key == 8 and not isinstance(value, int):
+                self._aliases = value
+
+    @cached_property
+    def donated(self) -> frozenset[int]:
+        """The arguments, by number, whose memory a result takes."""
+        entries = messages(self._aliases, 1) if self._aliases is not None else ()
+        aliased = (dict(fields(entry, Problems())).get(2, 0) for entry in entries)
+        return frozenset(number for number in aliased if isinstance(number, int))
 
     @property
     def buffers(self) -> memoryview | None:

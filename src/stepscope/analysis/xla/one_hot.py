@@ -24,10 +24,14 @@ Value = int | str
 
 @dataclass
 class OneHot:
-    """The instructions that make one-hot matrices or multiply by them, by the shapes of their operands; of products the rows and classes."""
+    """The instructions that make one-hot matrices or multiply by them, by the shapes of their operands; of products the rows and classes.
+
+    `names`: of all of them.
+    """
 
     making: set[str] = field(default_factory=set)
     products: dict[str, tuple[int, int]] = field(default_factory=dict)
+    names: set[str] = field(default_factory=set)
 
 
 def one_hot_work(module: Module) -> OneHot:
@@ -112,5 +116,7 @@ class _Flow:
             return
         if multiplied:
             self.found.products[text] = multiplied
+            self.found.names.add(one.name)
         elif isinstance(made, int) and made and (one.opcode not in _SAME or one.opcode == "convert"):
             self.found.making.add(text)
+            self.found.names.add(one.name)

@@ -164,6 +164,24 @@ FIRST_CALL_NS = measured(
     how=_JOBS + "; a later call of the same op takes less",
     when=_WHEN,
 )
+LATER_RUN_LEAST = measured(
+    "LATER_RUN_LEAST",
+    0.2,
+    unit="share of the first run",
+    device="CPU with two cores",
+    how="runs of a training step of JAX right after it was compiled, and five later ones: six programs, others using the cores as well; the least",
+    when="2026-11-19",
+    seen="0.19 to 0.49, median 0.34",
+)
+LATER_RUN_MOST = measured(
+    "LATER_RUN_MOST",
+    0.5,
+    unit="share of the first run",
+    device="CPU with two cores",
+    how="the same; the most",
+    when="2026-11-19",
+    seen="0.19 to 0.49, median 0.34",
+)
 KERNEL_LOAD_NS = measured(
     "KERNEL_LOAD_NS",
     1_000_000,

@@ -7,14 +7,17 @@ from typing import Any
 import polars as pl
 
 from stepscope.analysis.findings.case import Case
-from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.mostly import mostly_in
+from stepscope.analysis.findings.programs.host_programs import going_share, host_programs, of_instructions
 from stepscope.analysis.findings.promise import shorten_kernels, timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.kernels.names.dtypes import NARROW
 from stepscope.analysis.serving.workload import TRAINING
+from stepscope.analysis.xla.undonated import undonated_copies
+from stepscope.names import short_name
 from stepscope.registers.policy.device_findings import COPIES_ON_DEVICE_LEAST
-from stepscope.registers.policy.findings import MAJORITY, TOP_NAMES, UNSURE_KERNELS
+from stepscope.registers.policy.findings import ACCOUNT_SAVES, MAJORITY, TOP_NAMES, UNSURE_KERNELS
 from stepscope.trace.lookup import are_named, is_named
 from stepscope.trace.scopes import ancestors, at_or_inside
 
@@ -26,7 +29,9 @@ _FIX_OF_16_BITS = "Write results where they are needed: preallocate and fill ins
 
 
 def find(case: Case) -> Finding | None:
-    """Copies on the device, whatever launches them."""
+    """Copies on the device, whatever launches them; those of arguments of JAX's programs where the host runs these."""
+    if case.device is None:
+        return _on_host(case)
     events = _copying(case)
     owned = case.free(pl.col("part").is_in(["compute", "copy"]), pl.col("named_by").is_in(events.implode()))
     ns = case.per_step(owned)
@@ -40,6 +45,24 @@ def find(case: Case) -> Finding | None:
     if case.trace.info.framework == "pytorch" and _is_converted(case):
         found.fix = _FIX_OF_16_BITS
     return found
+
+
+def _on_host(case: Case) -> Finding | None:
+    """What programs do only because their arguments are not donated; all that a program does, if most of it is that."""
+    found = {name: undonated_copies(module) for name, module in host_programs(case).items()}
+    copies = {name: one for name, one in found.items() if one is not None}
+    owned = of_instructions(case, {name: one.names for name, one in copies.items()})
+    ns = case.per_step(owned)
+    if ns < COPIES_ON_DEVICE_LEAST * case.step_ns:
+        return None
+    mine = [copies[name] for name in owned["program"].unique().sort()]
+    arguments = list(dict.fromkeys(each for one in mine for each in one.arguments if each))[:TOP_NAMES]
+    named = ", ".join(short_name(each) for each in arguments) or "arguments"
+    detail = f"{case.of_step(ns)} copies {named} as a whole before a program writes some rows: what is not donated must stay as it was."
+    share = going_share(case, owned)
+    left = Interval(1 - share, 1 - (1 + ACCOUNT_SAVES) / 2 * share, 1 - ACCOUNT_SAVES * share)
+    shown = {"arguments": arguments, "bytes": sum(one.bytes for one in mine)}
+    return timed(case, RULE, owned, case.plan, detail, shown, accounted=left)
 
 
 def _copying(case: Case) -> pl.Series:
@@ -98,16 +121,17 @@ def _ops_of(case: Case, owned: pl.DataFrame) -> list[dict[str, Any]]:
 RULE: Rule[Case] = Rule(
     code="device-copies",
     title="The device copies tensors",
+    title_without_device="Programs copy arrays that they could update in place",
     turn=202,
+    turn_without_device=104,
     page="kernels",
     certainty=UNSURE_KERNELS,
-    owns="kernels of copying, casting and concatenating ops, and device-to-device copies, from a fifth of the step; in training without casts, which mixed precision needs",
-    change="they take no time, and a host that waited for them dispatches faster when it is kept busy",
+    owns="kernels of copying, casting and concatenating ops, and device-to-device copies, from a fifth of the step; in training without casts, which mixed precision needs. On a CPU, copies of arguments that a program of JAX updates in part and returns, if they are not donated; the whole program if most of what was recorded of it is such copies",
+    change="they take no time, and a host that waited for them dispatches faster when it is kept busy; on a CPU 85 to 100 % of the time goes",
     fix={
         "pytorch": "Write results where they are needed: preallocate and fill instead of torch.cat, keep one dtype instead of casting in every step (model.to(torch.bfloat16) for inference), and avoid .contiguous() and .clone().",
         "jax": "Let programs update arrays in place: jax.jit(step, donate_argnums=…) for what is passed in and comes back changed (parameters, optimizer state, a cache of keys and values); and keep one dtype.",
         ANY: "Write results where they are needed instead of copying them, and keep one dtype.",
     },
     find=find,
-    needs_device=True,
 )

@@ -8,13 +8,15 @@ import msgspec
 import polars as pl
 
 from stepscope.analysis.findings.case import Case
-from stepscope.analysis.findings.finding import Finding
-from stepscope.analysis.findings.promise import of_kernels
+from stepscope.analysis.findings.finding import Finding, Interval
+from stepscope.analysis.findings.programs.host_programs import going_share, host_programs, of_instructions
+from stepscope.analysis.findings.promise import of_kernels, timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.xla.hlo_module import read_module
 from stepscope.analysis.xla.one_hot import one_hot_work
 from stepscope.analysis.xla.ops import programs_that_ran
 from stepscope.registers.calibration.kernels import LOOKUP_BEST, LOOKUP_WORST, PARAMETER_BYTES
+from stepscope.registers.policy.findings import WORTH_A_FINDING
 from stepscope.registers.policy.useless_work import LOOKED_UP_LEAST, LOOKED_UP_MOST, ONE_HOT_CLASSES_LEAST
 from stepscope.trace.lookup import is_named
 from stepscope.trace.scopes import ancestors
@@ -22,10 +24,13 @@ from stepscope.trace.scopes import ancestors
 _ONE_HOT = "aten::one_hot"
 _SCOPE = "_one_hot"
 _BACKWARD = r"transpose\(|Backward"
+_WHY = "makes one-hot matrices of {:,} classes and multiplies by them, which looks up rows of a table."
 
 
 def find(case: Case) -> Finding | None:
     """In compiled programs by their code, else by the ops."""
+    if case.device is None:
+        return _on_host(case)
     return (case.runs_programs and _in_programs(case)) or _in_ops(case)
 
 
@@ -46,6 +51,27 @@ def _in_programs(case: Case) -> Finding | None:
     return _found(
         case, chosen.unique("event", maintain_order=True), max(classes for _, classes in given.values())
     )
+
+
+def _on_host(case: Case) -> Finding | None:
+    """The same instructions of programs that the host itself runs."""
+    works = {name: one_hot_work(module) for name, module in host_programs(case).items()}
+    found = {name: work.names for name, work in works.items() if work.products}
+    if not found:
+        return None
+    owned = of_instructions(case, found)
+    ns = case.per_step(owned)
+    if ns < WORTH_A_FINDING * case.step_ns:
+        return None
+    classes = max(each for work in works.values() for _, each in work.products.values())
+    share = going_share(case, owned)
+    left = Interval(
+        1 - (1 - LOOKED_UP_LEAST) * share,
+        1 - (1 - LOOKED_UP_MOST / 2) * share,
+        1 - (1 - LOOKED_UP_MOST) * share,
+    )
+    detail = f"{case.of_step(ns)} {_WHY.format(classes)}"
+    return timed(case, RULE, owned, case.plan, detail, {"classes": classes}, accounted=left)
 
 
 def _looked_up(case: Case, products: pl.DataFrame, given: dict[str, tuple[int, int]]) -> pl.DataFrame:
@@ -72,8 +98,7 @@ def _looked_up(case: Case, products: pl.DataFrame, given: dict[str, tuple[int, i
 
 
 def _found(case: Case, chosen: pl.DataFrame, classes: int) -> Finding | None:
-    why = f"makes one-hot matrices of {classes:,} classes and multiplies by them, which looks up rows of a table."
-    return of_kernels(case, RULE, chosen, why, evidence={"classes": classes})
+    return of_kernels(case, RULE, chosen, _WHY.format(classes), evidence={"classes": classes})
 
 
 def _in_ops(case: Case) -> Finding | None:
@@ -157,8 +182,9 @@ RULE: Rule[Case] = Rule(
     code="one-hot-product",
     title="A product with a one-hot matrix looks up rows",
     turn=181,
+    turn_without_device=103,
     page="ops",
-    owns="products of the forward pass whose input is a one-hot matrix, their gradients, and the kernels that make it, from 256 classes; in compiled programs, according to their code",
+    owns="products of the forward pass whose input is a one-hot matrix, their gradients, and the kernels that make it, from 256 classes; in compiled programs, according to their code, also where the CPU itself runs those of JAX",
     change="2 to 15 % of their time remains, as for a lookup; in compiled programs, 1.3 to 4 times what the device's memory needs for the rows",
     fix={
         "pytorch": "Look the rows up: nn.Embedding, F.embedding(index, table) or table[index] instead of F.one_hot(index).float() @ table.",
@@ -167,5 +193,4 @@ RULE: Rule[Case] = Rule(
         ANY: "Look the rows up by their index.",
     },
     find=find,
-    needs_device=True,
 )

@@ -1,0 +1,79 @@
+"""Copies that a compiled program makes only because its arguments are not donated.
+
+Whoever calls it may still need the array that it is given, so the program copies it as a whole before it writes some rows. A donated
+array is written in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from stepscope.analysis.xla.hlo_module import Instruction, Module, Shape
+from stepscope.analysis.xla.instruction_cost import shape_bytes
+from stepscope.lazy import dataclass
+from stepscope.registers.policy.tables import XLA_CALL_DEPTH
+
+_UPDATES = ("dynamic-update-slice", "scatter")
+_ENTERED = ("fusion", "call", "while")
+_AROUND = ("bitcast", "tuple", "get-tuple-element")
+
+
+@dataclass(frozen=True)
+class Undonated:
+    """`names` of the copying instructions, the `arguments` that they copy, as the function calls them, and their bytes."""
+
+    names: frozenset[str]
+    arguments: tuple[str, ...]
+    bytes: int
+
+
+def undonated_copies(module: Module) -> Undonated | None:
+    """Copies of arguments that are not donated, and that the program then updates in part and returns; None without any."""
+    instructions = module.instructions(module.entry)
+    by_id = {one.id: one for one in instructions}
+    given = [(one, by_id[one.operands[0]]) for one in instructions if _copies_argument(one, by_id)]
+    found = [
+        (copy, argument)
+        for copy, argument in given
+        if argument.parameter not in module.donated and _is_updated(module, instructions, copy)
+    ]
+    if not found:
+        return None
+    return Undonated(
+        frozenset(copy.name for copy, _ in found),
+        tuple(dict.fromkeys(argument.op_name for _, argument in found)),
+        sum(shape_bytes(copy.shape) or 0 for copy, _ in found),
+    )
+
+
+def _copies_argument(one: Instruction, by_id: dict[int, Instruction]) -> bool:
+    source = by_id.get(one.operands[0]) if one.opcode == "copy" and one.operands else None
+    return source is not None and source.opcode == "parameter" and source.shape == one.shape
+
+
+def _is_updated(module: Module, instructions: Iterable[Instruction], copy: Instruction) -> bool:
+    """Whether what uses the copy writes some rows of an array like it: by itself, in a fused kernel, or in a loop."""
+    reached = {copy.id}
+    for one in instructions:
+        if reached.isdisjoint(one.operands):
+            continue
+        if one.opcode in _AROUND:
+            reached.add(one.id)
+        elif _updates(module, one, copy.shape):
+            return True
+    return False
+
+
+def _updates(module: Module, one: Instruction, shape: Shape, depth: int = 0) -> bool:
+    """Whether the instruction writes a part of such an array."""
+    if one.opcode in _UPDATES:
+        return _is_like(one, shape)
+    if one.opcode not in _ENTERED or depth > XLA_CALL_DEPTH:
+        return False
+    inside = (each for number in one.called for each in module.instructions(number))
+    return any(_updates(module, each, shape, depth + 1) for each in inside)
+
+
+def _is_like(one: Instruction, shape: Shape) -> bool:
+    """Whether an array has that type and as many elements: fused kernels may see it in another shape."""
+    return one.element == shape.element and one.shape.elements == shape.elements

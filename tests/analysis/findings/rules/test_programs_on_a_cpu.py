@@ -1,0 +1,139 @@
+"""Findings about the code of programs of JAX that the CPU itself runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from stepscope.analysis.context import RankContext
+from stepscope.analysis.findings.apply import apply_rules
+from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.options import Options
+from stepscope.trace.trace import Trace
+from tests.analysis.findings.host_programs import handed_over, host_program_trace, run, run_inside
+from tests.builders.hlo import program
+
+INSERT = """
+main:
+  buffer = f32[10000,64] parameter(0) op_name=buffer['obs']
+  rows = f32[16,64] parameter(1) op_name=rows
+  at = s32[] parameter(2) op_name=cursor
+  copy.1 = f32[10000,64] copy(buffer)
+  write.1 = f32[10000,64] dynamic-update-slice(copy.1, rows, at, at)
+"""
+LOOKUP = """
+making:
+  given = s32[640] parameter(0)
+  wide = s32[640,6000] broadcast(given) dims=0
+  positions = s32[640,6000] iota()
+  equal = pred[640,6000] compare(wide, positions) direction=EQ
+  ones = f32[640,6000] convert(equal)
+main:
+  ids = s32[640] parameter(0)
+  table = f32[6000,64] parameter(1)
+  one_hot = f32[640,6000] fusion(ids) calls=making
+  product = f32[640,64] dot(one_hot, table)
+  tail = f32[640,64] tanh(product)
+"""
+STEP = """
+main:
+  x = f32[8,8] parameter(0)
+  dot.1 = f32[8,8] dot(x, x)
+  dot.2 = f32[8,8] dot(dot.1, x)
+  dot.3 = f32[8,8] dot(dot.2, x)
+  dot.4 = f32[8,8] dot(dot.3, x)
+"""
+ADD = """
+main:
+  x = f32[8,8] parameter(0)
+  add.1 = f32[8,8] add(x, x)
+"""
+
+
+def found(trace: Trace) -> dict[str, Finding]:
+    context = RankContext(0, trace, Options())
+    return {one.code: one for one in apply_rules(context.case)}
+
+
+def inserting(code: str = INSERT) -> Trace:
+    """Of 1000 µs, 600 are a run of `insert` of which 150 were recorded, and 300 a run of `learn`."""
+    rows = [
+        *handed_over(10, "insert"),
+        *handed_over(30, "learn"),
+        *run(60, 600, "200  140  jit_insert/copy.1  op", "345  10  jit_insert/write.1  op"),
+        *run(660, 300, "670  280  jit_learn/dot.1  op"),
+    ]
+    return host_program_trace(1000, *rows, jit_insert=program(code), jit_learn=program(STEP))
+
+
+def test_all_of_a_program_that_does_little_but_copy_what_is_not_donated() -> None:
+    mine = found(inserting())["device-copies"]
+    assert mine.share == pytest.approx(0.6, abs=0.02)
+    assert mine.evidence["arguments"] == ["buffer['obs']"]
+    assert mine.speedup.low < 1 / 0.4 < mine.speedup.high
+
+
+def test_copies_for_another_reason_are_no_finding() -> None:
+    assert "device-copies" not in found(
+        inserting(INSERT.replace("dynamic-update-slice(copy.1,", "add(copy.1,"))
+    )
+
+
+def looking_up(direction: str = "EQ") -> Trace:
+    """Of 1000 µs the one-hot matrix takes 300 and its product 450; the program runs inside its call."""
+    ops = (
+        "20  300  jit_lookup/one_hot  op",
+        "320  450  jit_lookup/product  op",
+        "770  180  jit_lookup/tail  op",
+    )
+    code = program(LOOKUP.replace("EQ", direction))
+    return host_program_trace(1000, *run_inside(10, 950, "lookup", *ops), jit_lookup=code)
+
+
+def test_a_product_with_a_one_hot_matrix_and_what_makes_it() -> None:
+    mine = found(looking_up())["one-hot-product"]
+    assert mine.share == pytest.approx(0.75, abs=0.02)
+    assert mine.evidence["classes"] == 6000
+    assert mine.speedup.low < 1 / (1 - 0.75 * 0.95) < mine.speedup.high
+
+
+def test_a_product_with_a_mask_by_lengths_looks_nothing_up() -> None:
+    assert "one-hot-product" not in found(looking_up("LT"))
+
+
+def eager() -> Trace:
+    """Of 1000 µs a compiled function runs for 300; the rest are ten calls of five ops, which hardly compute, but for 30 of its call."""
+    rows = [*handed_over(10, "grad"), *run(30, 300, "40  280  jit_grad/dot.1  op")]
+    for place, name in enumerate(("add", "mul", "sub", "sqrt", "div")):
+        at = 340 + 130 * place
+        for half in (at, at + 65):
+            rows += run_inside(half, 60, name, before=50)
+    codes = {f"jit_{name}": program(ADD) for name in ("add", "mul", "sub", "sqrt", "div")}
+    return host_program_trace(1000, *rows, jit_grad=program(STEP), **codes)
+
+
+def test_of_a_step_op_by_op_the_compiled_functions_stay() -> None:
+    """670 µs of calls go."""
+    mine = found(eager())["eager-execution"]
+    assert mine.speedup.mid == pytest.approx(1 / 0.33, rel=0.02)
+
+
+def compiling(first: str) -> Trace:
+    """Of 1000 µs 600 go into a compiler and 170 into the rest of the call and pauses after it; the program runs for 200."""
+    rows = [
+        "main  10  700  PjitFunction(update)  span",
+        f"main  50  600  {first}  span",
+        "main  702  6  CommonPjRtLoadedExecutable::ExecuteHelperOnSingleDevice  span",
+        *run(720, 200, "730  180  jit_update/dot.1  op"),
+    ]
+    return host_program_trace(1000, *rows, jit_update=program(STEP))
+
+
+def test_a_program_that_is_compiled_in_each_step_also_runs_for_the_first_time() -> None:
+    """The compiler's time goes, with that of the call around it, and of 200 µs between a fifth and a half are left."""
+    mine = found(compiling("backend_compile"))["recompilation"]
+    assert mine.share == pytest.approx(0.77, abs=0.01)
+    assert mine.speedup.mid == pytest.approx(1 / (0.23 - 0.2 * (1 - 0.1**0.5)), rel=0.03)
+
+
+def test_without_a_compiler_nothing_runs_for_the_first_time() -> None:
+    assert "recompilation" not in found(compiling("ParseArguments"))
