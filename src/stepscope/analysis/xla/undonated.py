@@ -1,6 +1,6 @@
 """Copies that a compiled program makes only because its arguments are not donated.
 
-Whoever calls it may still need the array that it is given, so the program copies it as a whole before it writes some rows. A donated
+The caller may still need the array that it is given, so the program copies it as a whole before it writes some rows. A donated
 array is written in place.
 """
 
