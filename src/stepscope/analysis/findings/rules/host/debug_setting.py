@@ -72,7 +72,7 @@ def find(case: Case) -> Finding | None:
         withdraw(found)
         found.detail += " What that takes, only a recording with stacks shows."
     found.evidence["setting"] = checks.setting
-    found.fix = f"Turn {checks.setting} off, and on again only to look for an error."
+    found.fix = f"Switch {checks.setting} off, and use it only to look for an error."
     return found
 
 
@@ -149,10 +149,10 @@ RULE: Rule[Case] = Rule(
     owns="what a setting for debugging adds: in PyTorch the checks of anomaly detection after each node of the backward pass and the stacks that nodes keep, in JAX the checks of `jax_debug_nans` and `jax_debug_infs`, in TensorFlow those of `enable_check_numerics` and `enable_dump_debug_info`",
     change="the checks take no time, nor what they launch and wait for, nor the stacks; where the recording has no Python stacks, ops of the forward pass that make nodes take 3 to 12 % of their time on the host; without a device, such a recording gets advice",
     fix={
-        "pytorch": "Turn torch.autograd.set_detect_anomaly off, and on again only to look for an error.",
-        "jax": "Turn jax_debug_nans and jax_debug_infs off, and on again only to look for an error.",
+        "pytorch": "Switch torch.autograd.set_detect_anomaly off, and use it only to look for an error.",
+        "jax": "Switch jax_debug_nans and jax_debug_infs off, and use them only to look for an error.",
         "tensorflow": "Take tf.debugging.enable_check_numerics out, and use it only to look for an error.",
-        ANY: "Turn the setting off, and on again only to look for an error.",
+        ANY: "Switch the setting off, and use it only to look for an error.",
     },
     find=find,
 )
