@@ -17,7 +17,7 @@ from stepscope.capture.files.published import Published
 from stepscope.capture.files.run_folder import RunName, run_of
 from stepscope.capture.files.writer import SIDECAR, Recorded, Staging, named
 from stepscope.capture.light import LightWindow
-from stepscope.capture.machine import matrices
+from stepscope.capture.machine import debug_settings, matrices
 from stepscope.capture.machine.labels import Labels
 from stepscope.capture.machine.telemetry import Telemetry
 from stepscope.capture.process import active, clock
@@ -320,6 +320,7 @@ class Window:
             "telemetry": telemetry,
             "phases": active.taken_phases(),
             "ops": active.taken_ops(),
+            "debug_settings": debug_settings.look([backend.name for backend in self._backends]),
             "matrices": [],
             "labels": [],
         }

@@ -1,0 +1,158 @@
+"""A setting for debugging was left on: every step pays for checks that only look for errors."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from stepscope.analysis.debug_settings import noted_settings
+from stepscope.analysis.findings.case import Case
+from stepscope.analysis.findings.change import Change, with_warm_caches
+from stepscope.analysis.findings.finding import Finding, Interval
+from stepscope.analysis.findings.profiler_doubt import withdraw
+from stepscope.analysis.findings.promise import timed
+from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.analysis.host.functions import Calls
+from stepscope.lazy import dataclass
+from stepscope.registers.calibration.launches import (
+    WITHOUT_ANOMALY_LEAST,
+    WITHOUT_ANOMALY_MOST,
+)
+from stepscope.registers.calibration.profiler import PROFILED_PYTHON_COST_NS
+from stepscope.registers.policy.findings import MAJORITY, WORTH_SHOWING
+from stepscope.trace.lookup import is_named
+from stepscope.trace.scopes import at_or_inside
+from stepscope.trace.trace import Trace
+
+_ANOMALY = "torch.autograd.set_detect_anomaly"
+_NODE = r"^autograd::engine::evaluate_function: "
+# What the engine itself calls for each gradient, and what an op calls for each node of the graph.
+_OF_NODES = r"^aten::(isnan|_is_any_true|any|item)$"
+_KEEPS_STACK = r"(^|[/\\])torch[/\\]fx[/\\]traceback\.py\(\d+\): format_stack$"
+# Checks that other code does not make: the runtime's hook, and the ops of the callback; tf.debugging.check_numerics makes another op.
+_OF_JAX = r"^\$(dispatch|api)\.py:\d+ (_?check_special(_array)?|_nan_check_posthook)$"
+_OF_TENSORFLOW = (
+    r"(^|:)(CheckNumericsV2|DebugNumericSummaryV2|DebugIdentityV[23])$"
+    r"|tensorflow[/\\]python[/\\]debug[/\\]lib[/\\](check_numerics|dumping)_callback\.py\(\d+\): "
+)
+_NAMES = {
+    "jax": ("jax_debug_nans", "jax_debug_infs"),
+    "tensorflow": (
+        "tf.debugging.enable_check_numerics",
+        "tf.debugging.experimental.enable_dump_debug_info",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class _Checks:
+    """What a setting adds: `calls` with what they launch; `hides_stacks`: nodes keep a stack each, which the recording does not show."""
+
+    setting: str
+    calls: Calls
+    hides_stacks: bool = False
+
+
+def find(case: Case) -> Finding | None:
+    """The checks, with what they launch and wait for."""
+    checks = _find_checks(case.trace)
+    if checks is None:
+        return None
+    owned = case.unclaimed.filter(checks.calls.owns(case.unclaimed))
+    ns = case.per_step(owned)
+    if ns < WORTH_SHOWING * case.step_ns:
+        return None
+    detail = f"{checks.setting} is on: {case.of_step(ns)} goes to its checks."
+    if checks.hides_stacks:
+        detail += (
+            " It also keeps a stack of Python for each node of the graph, inside of the forward pass's ops."
+        )
+    left = _left_by_account(case, checks, owned)
+    found = timed(case, RULE, owned, _without(case, checks), detail, accounted=left)
+    if checks.hides_stacks and not case.replay_fits:
+        withdraw(found)
+        found.detail += " What that takes, only a recording with stacks shows."
+    found.evidence["setting"] = checks.setting
+    found.fix = f"Switch {checks.setting} off, and use it only to look for an error."
+    return found
+
+
+def _find_checks(trace: Trace) -> _Checks | None:
+    framework = trace.info.framework
+    if framework == "pytorch":
+        return _anomaly_mode(trace)
+    pattern = {"jax": _OF_JAX, "tensorflow": _OF_TENSORFLOW}.get(framework or "")
+    if pattern is None:
+        return None
+    mine = is_named(trace.events, pattern) & trace.events["kind"].is_in(["python", "op", "span"])
+    if not mine.any():
+        return None
+    noted = [each for each in noted_settings(trace) if each in _NAMES[framework or ""]]
+    setting = noted[0] if noted else _NAMES[framework or ""][0]
+    return _Checks(setting, Calls(trace, at_or_inside(trace.events, mine)))
+
+
+def _anomaly_mode(trace: Trace) -> _Checks | None:
+    """Most nodes of the backward pass are followed by a check, in their own call: a hook would be Python in between."""
+    events = trace.events
+    nodes = is_named(events, _NODE)
+    if not nodes.any():
+        return None
+    above = events["parent"]
+    checks = is_named(events, _OF_NODES) & nodes.gather(above).fill_null(False)
+    finds_nan = checks & is_named(events, r"^aten::isnan$")
+    # Gradients that are added up are no outputs of a node.
+    giving = nodes & ~is_named(events, r"AccumulateGrad$")
+    if above.filter(finds_nan).n_unique() <= MAJORITY * int(giving.sum()):
+        return None
+    in_op = (events["kind"] == "op").gather(above).fill_null(False)
+    stacks = is_named(events, _KEEPS_STACK) & in_op
+    inside = at_or_inside(events, checks | stacks)
+    return _Checks(_ANOMALY, Calls(trace, inside), not stacks.any())
+
+
+def _without(case: Case, checks: _Checks) -> Change:
+    """No checks, nothing that they launch, no waits for it; where stacks are hidden, ops of the forward pass take a small part of their time."""
+    calls = checks.calls
+    gone = calls.inside.gather(case.plan.host["event"]).fill_null(False)
+    launched = pl.col("event").is_in(calls.launched.implode())
+    waits = pl.col("event").is_in(calls.waits.implode())
+    plan = case.plan.with_host(pl.lit(gone)).with_device(launched).without_waits(waits)
+    if not checks.hides_stacks:
+        return Change(plan, with_warm_caches(plan, case.plan))
+    ops = pl.lit(_in_forward_ops(case.trace).gather(case.plan.host["event"]).fill_null(False))
+    surely, best = (plan.with_host(ops, left) for left in (WITHOUT_ANOMALY_MOST, WITHOUT_ANOMALY_LEAST))
+    return Change(surely, with_warm_caches(best, case.plan))
+
+
+def _in_forward_ops(trace: Trace) -> pl.Series:
+    """For every event whether it is an op that makes a node of the graph: numbered, and not in the backward pass."""
+    events = trace.events
+    numbered = trace.ops.filter(pl.col("sequence").is_not_null())["event"]
+    mine = pl.repeat(False, len(events), dtype=pl.Boolean, eager=True).scatter(numbered, True)
+    return mine & ~at_or_inside(events, is_named(events, _NODE))
+
+
+def _left_by_account(case: Case, checks: _Checks, owned: pl.DataFrame) -> Interval:
+    """Without a replay: the checks go as a whole; of Python calls in them, the profiler added some of the time itself."""
+    ns = case.per_step(owned)
+    traced = checks.calls.inside & (case.trace.events["kind"] == "python")
+    usual = case.trace.events["step"].is_in(case.slices["step"].unique().implode()).fill_null(False)
+    added = min(ns, int((traced & usual).sum()) * PROFILED_PYTHON_COST_NS / case.step_count)
+    share, least = ns / case.step_ns, (ns - added) / (case.step_ns - added)
+    return Interval(1 - share, 1 - (share * least) ** 0.5, 1 - least)
+
+
+RULE: Rule[Case] = Rule(
+    code="debug-setting",
+    title="A setting for debugging was left on",
+    turn=72,
+    owns="what a setting for debugging adds: in PyTorch the checks of anomaly detection after each node of the backward pass and the stacks that nodes keep, in JAX the checks of `jax_debug_nans` and `jax_debug_infs`, in TensorFlow those of `enable_check_numerics` and `enable_dump_debug_info`",
+    change="the checks take no time, nor what they launch and wait for, nor the stacks; where the recording has no Python stacks, ops of the forward pass that make nodes take 3 to 12 % of their time on the host; without a device, such a recording gets advice",
+    fix={
+        "pytorch": "Switch torch.autograd.set_detect_anomaly off, and use it only to look for an error.",
+        "jax": "Switch jax_debug_nans and jax_debug_infs off, and use them only to look for an error.",
+        "tensorflow": "Take tf.debugging.enable_check_numerics out, and use it only to look for an error.",
+        ANY: "Switch the setting off, and use it only to look for an error.",
+    },
+    find=find,
+)

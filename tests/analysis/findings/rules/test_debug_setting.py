@@ -1,0 +1,74 @@
+"""Settings for debugging that were left on: what they add, and what only looks like it."""
+
+from __future__ import annotations
+
+import pytest
+
+from stepscope.analysis.findings.rules.host.debug_setting import RULE
+from tests.builders.cases import case_of_text, findings_of, gemm, steps
+
+NODE = "autograd::engine::evaluate_function: MmBackward0"
+
+
+def backward(checks: str = "aten::isnan", between: str = "") -> list[str]:
+    """Steps of 1000 µs with a node of 800 µs: the gradient is computed for 200 µs, and checked for 510 µs, which the host waits for."""
+    return steps(
+        f"main  50  800  {NODE}  op  -",
+        *gemm(60, 200, 70),
+        *([f"main  299  545  {between}  python  -"] if between else []),
+        f"main  300  30  {checks}  op  -",
+        "main  305  8  cudaLaunchKernel  runtime  ne",
+        "stream 7  320  510  ne  kernel  -",
+        "main  340  500  aten::item  op  -",
+        "main  345  490  cudaStreamSynchronize  runtime  -",
+    )
+
+
+def test_anomaly_detection_is_named_and_goes_with_its_waits() -> None:
+    [found] = RULE.findings(case_of_text(backward()))
+    assert found.evidence["setting"] == "torch.autograd.set_detect_anomaly"
+    assert "set_detect_anomaly off" in found.fix
+    assert found.share > 0.3
+    assert found.speedup.mid > 1.3
+
+
+def test_no_other_rule_claims_its_waits() -> None:
+    codes = [each.code for each in findings_of(backward())]
+    assert codes[0] == "debug-setting"
+    assert "device-sync" not in codes
+
+
+@pytest.mark.parametrize(("checks", "between"), [("aten::abs", ""), ("aten::isnan", "hooks.py(3): check")])
+def test_other_ops_and_hooks_of_the_job_are_none(checks: str, between: str) -> None:
+    assert RULE.findings(case_of_text(backward(checks, between))) == []
+
+
+@pytest.mark.parametrize(
+    ("framework", "name", "kind", "setting"),
+    [
+        ("jax", "$dispatch.py:294 check_special", "python", "jax_debug_nans"),
+        ("jax", "$api.py:106 _nan_check_posthook", "python", "jax_debug_nans"),
+        ("tensorflow", "CheckNumericsV2", "op", "tf.debugging.enable_check_numerics"),
+    ],
+)
+def test_checks_of_other_frameworks(framework: str, name: str, kind: str, setting: str) -> None:
+    rows = steps(*gemm(5, 100, 15), f"main  120  600  {name}  {kind}  -", *gemm(740, 150, 750))
+    [found] = RULE.findings(case_of_text(rows, framework=framework))
+    assert found.evidence["setting"] == setting
+    assert found.share > 0.3
+
+
+def test_checks_that_a_model_makes_itself_are_none() -> None:
+    rows = steps(*gemm(5, 100, 15), "main  120  600  CheckNumerics  op  -", *gemm(740, 150, 750))
+    assert RULE.findings(case_of_text(rows, framework="tensorflow")) == []
+
+
+def test_stacks_that_are_not_recorded_get_advice_without_a_device() -> None:
+    """They are inside of ops that compute, too."""
+    rows = steps(
+        f"main  50  800  {NODE}  op  -",
+        "main  60  200  aten::mm  op  -",
+        "main  300  400  aten::isnan  op  -",
+    )
+    [found] = RULE.findings(case_of_text(rows))
+    assert (found.class_, found.saves_ns_per_step) == ("advice", 0)
