@@ -7,6 +7,7 @@ import pytest
 from stepscope.analysis.findings.apply import apply_rules
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.rules.useless.full_sort import RULE
+from tests.analysis.compute.traces import compute_trace
 from tests.analysis.findings.op_steps import Op, case
 from tests.builders.cases import case_of
 from tests.builders.hlo import program
@@ -149,19 +150,12 @@ def host(name: str, inputs: str) -> Case:
         at = 1000 * number
         rows += [
             f"main  {at}  1000  ProfilerStep#{number}  annotation  -  -  -  -",
-            f'main  {at + 10}  800  aten::argsort  op  -  {ROWS.join(["[", ",[],[]]"])}  float,,  ["","-1","True"]',
-            f"main  {at + 820}  5  {name}  op  -  {ROWS.join(['[', ',[],[],[],[]]'])}  long,,,,  {inputs}",
+            f'main  {at + 10}  800  aten::argsort  op  -  [{ROWS},[],[]]  float,,  ["","-1","True"]',
+            f"main  {at + 820}  5  {name}  op  -  [{ROWS},[],[],[],[]]  long,,,,  {inputs}",
             f'main  {at + 830}  160  aten::mm  op  -  [[8,8],[8,8]]  float,float  ["",""]',
         ]
-    return case_of_text_with_shapes(rows)
-
-
-def case_of_text_with_shapes(rows: list[str]) -> Case:
-    from tests.analysis.compute.traces import compute_trace
-
-    return case_of(
-        compute_trace("\n".join(["track  start  dur  name  kind  launches  shapes  dtypes  inputs", *rows]))
-    )
+    head = "track  start  dur  name  kind  launches  shapes  dtypes  inputs"
+    return case_of(compute_trace("\n".join([head, *rows])))
 
 
 def test_on_a_cpu() -> None:
