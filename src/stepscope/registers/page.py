@@ -22,6 +22,7 @@ MODULES = (
     "calibration.kernels",
     "calibration.recurrent",
     "calibration.products",
+    "calibration.sorting",
     "calibration.devices",
     "calibration.caches",
     "calibration.clocks",

@@ -183,6 +183,7 @@ _RARE = frozenset(
         "dropout-in-inference",
         "edge-messages",
         "fft-length",
+        "full-sort",
         "one-hot-product",
         "recomputed-prefix",
         "repeated-backward",

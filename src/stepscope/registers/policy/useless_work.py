@@ -388,3 +388,27 @@ TERMS_DEEPEST = policy(
     unit="instructions inside each other",
     why="that are multiplied out: the square of a difference takes five, with changes of type and sign",
 )
+SORT_ROW_LEAST = policy(
+    "SORT_ROW_LEAST",
+    256,
+    unit="entries of a row",
+    why="shorter rows are sorted in a block's own memory, where a selection saves little; 256 is the shortest that was measured on a CPU",
+)
+SORT_KEPT_MOST = policy(
+    "SORT_KEPT_MOST",
+    0.125,
+    unit="share of a sorted row",
+    why="that is read of it at most: what a top-k costs on a CPU grows with what it keeps, and was measured up to this",
+)
+SORT_KEPT_FEW = policy(
+    "SORT_KEPT_FEW",
+    0.0156,
+    unit="share of a sorted row",
+    why="up to which few are kept: 16 of 1,024; the measurements on a CPU fall into two groups there",
+)
+SORT_LEFT_MOST = policy(
+    "SORT_LEFT_MOST",
+    0.6,
+    unit="share of the sort's time",
+    why="that a top-k may take on a GPU, in the middle of best and worst: short rows are sorted nearly as fast as the largest are selected",
+)
