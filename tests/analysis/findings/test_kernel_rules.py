@@ -180,6 +180,7 @@ def test_kernels_of_another_finding_are_not_counted_among_the_unfused() -> None:
     mine, copies = found["unfused-elementwise"], found["device-copies"]
     assert mine.share == pytest.approx(0.648, abs=0.03) and copies.share == pytest.approx(0.324, abs=0.03)
     assert mine.evidence["kernels_per_step"] == 6 and " 6 elementwise" in mine.detail
+    assert mine.speedup.mid < 1 / (1 - mine.share)  # what the copies take is theirs to save
     whole = found_in(*chain(*ops[:3], *ops[:3], *ops[3:]))["unfused-elementwise"].evidence
     assert mine.evidence["intermediate_bytes_per_step"] < 0.75 * whole["intermediate_bytes_per_step"]
 

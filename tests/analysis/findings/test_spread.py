@@ -13,6 +13,7 @@ from stepscope.analysis.findings.spread import (
     OF_COPIES,
     OF_DATA,
     OF_DEVICE,
+    OF_FALLBACKS,
     OF_FEW_LAUNCHES,
     OF_HOST,
     OF_KEPT,
@@ -26,6 +27,7 @@ from stepscope.analysis.findings.spread import (
     Spread,
     spread_of,
 )
+from stepscope.registers.calibration.promises import BEYOND_WORK
 
 CERTAIN = Interval(0.1, 0.1, 0.1)
 
@@ -70,10 +72,16 @@ def test_what_a_fix_puts_in_place_decides_where_little_is_left() -> None:
 
 
 def test_the_work_of_the_device_bounds_the_best_end() -> None:
-    """Hardly any job is faster than what is left for the device; what the replay shows is promised all the same."""
-    assert OF_PYTHON.around(CERTAIN, work=0.1).low == pytest.approx(0.08)
+    """Hardly any job is faster than what is left for the device, however much less the noise of steps leaves; the middle stays."""
+    assert OF_PYTHON.around(CERTAIN, work=0.1).low == pytest.approx(0.1 / BEYOND_WORK)
     assert OF_PYTHON.around(CERTAIN, work=0.01) == OF_PYTHON.around(CERTAIN)
-    assert OF_PYTHON.around(Interval(0.05, 0.1, 0.1), work=0.1).low <= 0.05 * 1.6
+    assert OF_PYTHON.around(Interval(0.05, 0.1, 0.1), work=0.1).low == pytest.approx(0.1 / BEYOND_WORK)
+    assert OF_PYTHON.around(CERTAIN, work=0.2).low == CERTAIN.mid
+
+
+def test_an_op_that_leaves_the_host_takes_more_of_the_device_with_it() -> None:
+    assert spread_of("cpu-fallback", False) is OF_FALLBACKS
+    assert OF_FALLBACKS.around(CERTAIN, work=0.1).low < 0.9 * OF_HOST.around(CERTAIN, work=0.1).low
 
 
 def test_python_and_copies_are_less_certain_than_other_work_of_the_host() -> None:

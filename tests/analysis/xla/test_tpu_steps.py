@@ -97,3 +97,9 @@ def test_an_offload_names_its_lines_and_promises_what_computation_can_hide(tmp_p
     assert found.share == pytest.approx(0.8)
     assert found.speedup.low < 1.5 < found.speedup.mid < 5 < found.speedup.high
     assert "4.00 KiB" in found.detail
+
+
+def test_an_offload_that_could_save_nothing_or_nearly_all_promises_nothing(tmp_path: Path) -> None:
+    (found,) = findings(context(tmp_path, [wait(0, 960), fusion(960, 40)]))
+    assert (found.code, found.class_, found.speedup.high) == ("host-offload", "advice", 1.0)
+    assert "1.00–2" in found.detail

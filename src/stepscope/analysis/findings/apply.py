@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import reduce
 
 import msgspec
@@ -14,12 +15,14 @@ from stepscope.analysis.findings.behind_waits import put_behind_waits
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.finding import Finding, Interval, ranked
-from stepscope.analysis.findings.promise import left_by_replay
+from stepscope.analysis.findings.promise import least_left, left_by_replay
 from stepscope.analysis.findings.registry import find_rules, rules_for
 from stepscope.analysis.findings.situations import fitted
+from stepscope.analysis.findings.spread import OF_BOUNDS, spread_of
+from stepscope.analysis.findings.vague import say_what_comes_first, withdraw_vague
 from stepscope.analysis.parts import BUSY_PARTS
 from stepscope.analysis.xla.file_work import sources
-from stepscope.registers.policy.findings import TOP_NAMES
+from stepscope.registers.policy.findings import MOST_SAVED, TOP_NAMES
 
 
 def apply_rules(case: Case) -> list[Finding]:
@@ -47,6 +50,8 @@ def judge(case: Case) -> dict[str, list[pl.Series]]:
             case.earlier += [_placed(case, finding, case.claims[before:]) for finding in mine]
             case.owned |= {finding.code: case.claims[before:] for finding in mine}
         put_behind_waits(case)
+        withdraw_vague(case)
+        say_what_comes_first(case)
     return case.owned
 
 
@@ -71,11 +76,19 @@ def replay_together(case: Case, found: Sequence[Finding]) -> Interval | None:
         return None
     # How much less is launched is up to people, also where they change other things beside it.
     widest = "launch-bound" if "launch-bound" in codes else ""
-    both = case.gain(left_by_replay(case, reduce(Change.combined, changes)), code=widest).speedup
-    return _no_less_than_each(both, [finding.speedup for finding in promising])
+    every = reduce(Change.combined, changes)
+    # What surely goes with each of several fixes may be all that goes, so that the low end is not moved.
+    spread = replace(spread_of(widest, case.device_decides), worst=OF_BOUNDS.worst)
+    both = case.gain(left_by_replay(case, every), work=least_left(case, every), spread=spread).speedup
+    return _consistent(both, [finding.speedup for finding in promising])
 
 
-def _no_less_than_each(together: Interval, alone: Sequence[Interval]) -> Interval:
-    """A change more costs nothing, but each finding has a spread of its own, which may be wider than that of all."""
+def _consistent(together: Interval, alone: Sequence[Interval]) -> Interval:
+    """A change more costs nothing, but each finding has a spread of its own, which may be wider than that of all.
+
+    At worst, each saves what it does alone at worst: that one fix makes room for another is not certain where neither is.
+    """
+    saved = min(MOST_SAVED, sum(1 - 1 / one.low for one in alone))
+    together = Interval(min(together.low, round(1 / (1 - saved), 3)), together.mid, together.high)
     every = [together, *alone]
     return Interval(*(max(getattr(one, end) for one in every) for end in ("low", "mid", "high")))

@@ -321,8 +321,7 @@ class Case:
         """What it brings to leave so much of a usual step, or of all; nothing where the recording is broken, or of other steps.
 
         Slow steps are a finding of their own, and gain nothing from the others'. `code` is of the finding that promises it.
-        `work`: the share of a usual step that the device works after the change, where that is known. `spread`: where it is
-        another than that of the code.
+        `work`: the share of a usual step that surely stays, where that is known. `spread`: where it is another than that of the code.
         """
         if self.is_broken or self.basis.ns <= 0 or self._is_of_other_steps:
             return Gain(0, Interval(), None)
@@ -334,7 +333,7 @@ class Case:
             for share, factor in ((left.low, 1 - noise), (left.mid, 1.0), (left.high, 1 + noise))
         ]
         found = Interval(*(max(1 - MOST_SAVED, share) for share in shares))
-        spread = spread or spread_of(code, self._device_decides)
+        spread = spread or spread_of(code, self.device_decides)
         found = spread.around(found, 1 - usual * (1 - min(1.0, work)))
         low, mid, high = max(1 - MOST_SAVED, found.low), found.mid, found.high
         speedup = Interval(round(1 / high, 3), round(1 / mid, 3), round(1 / low, 3))
@@ -393,7 +392,7 @@ class Case:
         return PROMISE_NOISE + min(MOST_STEP_NOISE, STEP_NOISE_SHARE * spread)
 
     @cached_property
-    def _device_decides(self) -> bool:
+    def device_decides(self) -> bool:
         """Whether the device works for most of the step."""
         work = int(self.plan.items["device_ns"].sum()) / max(1, len(self.lengths))
         return work >= DECIDED_BY_DEVICE * self.played_ns
@@ -401,7 +400,7 @@ class Case:
     @cached_property
     def _replay_error(self) -> float:
         """How far a replayed step is from the true one: the device's work repeats, the host's does not."""
-        if self._device_decides:
+        if self.device_decides:
             return REPLAY_ERROR_OF_DEVICE
         return REPLAY_ERROR_UNKNOWN_STEP if self.basis.source == RECORDED else REPLAY_ERROR
 
@@ -410,6 +409,11 @@ class Case:
         busy = pl.when(pl.col("device_ns") > 0).then(pl.col("device_ns") + pl.min_horizontal("gap_ns", 0))
         by_stream = plan.items.group_by("stream").agg(device_ns=busy.sum())["device_ns"]
         return take_largest(by_stream) / max(1, len(self.lengths))
+
+    def work_share(self, plan: Plan) -> float:
+        """The same as a share of a usual step without the profiler, which promises are of."""
+        usual_ns = self.basis_ns * self.unprofiled_share
+        return min(1.0, self.work_ns(plan) / usual_ns) if usual_ns > 0 else 0.0
 
     @cached_property
     def recorded_ns(self) -> float:

@@ -8,6 +8,7 @@ least and the most that these combinations give. What a finding owns decides wha
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -28,15 +29,24 @@ from stepscope.registers.calibration.profiler import (
     LACKING_THAT_GOES,
     MOST_LACKING,
 )
+from stepscope.registers.calibration.promises import BEYOND_SHORTENED, BEYOND_WORK
 from stepscope.registers.policy.findings import (
     ACCOUNT_SAVES,
     ACCOUNT_SAVES_LEAST,
+    MAJORITY,
     MOST_SAVED,
     WORTH_A_FINDING,
     WORTH_A_SENTENCE,
     WORTH_SHOWING,
 )
 from stepscope.units import duration
+
+_OF_FRAMEWORK = (
+    "dispatch",
+    "sync",
+    "device_gap",
+    "unexplained",
+)  # host time that may go with work of the device
 
 
 def of_part(
@@ -121,7 +131,8 @@ def timed(
     if not case.replay_fits:
         case.claim(owned)
         left = accounted or left_by_account(case, mine)
-        return saving(case, rule, mine, left, detail, {**shown, "estimate": "account"}, title)
+        work = _computing(case, owned) / case.step_ns
+        return saving(case, rule, mine, left, detail, {**shown, "estimate": "account"}, title, work)
     change = as_change(changed)
     left = left_by_replay(case, change)
     case.changes[rule.code] = change
@@ -137,8 +148,8 @@ def timed(
         detail += f" Another {duration(said)}, mostly {mostly}, would disappear as well."
     if mine and room - more >= WORTH_A_FINDING * case.step_ns:
         detail += f" In the replay {duration(room - more)} of other time goes with it, since work then overlaps or waits less."
-    work = case.work_ns(change.largest) / case.basis_ns
-    return saving(case, rule, mine + more, left, detail, shown, title, work, spread)
+    stays = least_left(case, change)
+    return saving(case, rule, mine + more, left, detail, shown, title, stays, spread)
 
 
 def _time_of(part: str) -> str:
@@ -157,6 +168,35 @@ def left_by_replay(case: Case, change: Change) -> Interval:
         max(both),
     )
     return _no_less_than_work(case, change, _with_unseen(case, change, left))
+
+
+def least_left(case: Case, change: Change) -> float:
+    """The share of a usual step that stays however well the fix works, for the ends of a promise are wider than the replay.
+
+    It is what the device still has to do. A change that is mostly on the device may shorten its work more than foreseen: there, the
+    step without any of that work stays, as far as the device and the user's code decide about it. What else goes with a change on
+    the host no profile shows.
+    """
+    work = case.work_share(change.largest)
+    if not _is_on_device(case, change.largest):
+        return work
+    touched = change.largest.items["device_ns"] < case.plan.items["device_ns"]
+    without = change.largest.with_device(pl.lit(touched)).with_host(pl.col("cause").is_in(_OF_FRAMEWORK))
+    without = replace(without, items=without.items.with_columns(added_ns=pl.lit(0, pl.Int64)))
+    return max(work * BEYOND_WORK / BEYOND_SHORTENED, left_by_replay(case, as_change(without)).low)
+
+
+def _is_on_device(case: Case, plan: Plan) -> bool:
+    """Whether most of what a change saves is saved by the device alone."""
+    alone = replace(plan, host=case.plan.host)
+    saved, by_device = (case.played_ns - one.step_ns() for one in (plan, alone))
+    return saved > 0 and by_device > MAJORITY * saved
+
+
+def _computing(case: Case, owned: pl.DataFrame) -> int:
+    """Time per step that the device computes beside what a finding owns."""
+    computing = pl.col("part") == "compute"
+    return case.per_step(case.slices.filter(computing)) - case.per_step(owned.filter(computing))
 
 
 def _lacking(case: Case) -> float:
@@ -230,7 +270,7 @@ def saving(
     work: float = 0.0,
     spread: Spread | None = None,
 ) -> Finding:
-    """A finding with its time and speed-up; `left` is the share of a usual step that the change leaves, `work` the device's part of it.
+    """A finding with its time and speed-up; `left` is the share of a usual step that the change leaves, `work` what surely stays of it.
 
     `spread`: where it is another than that of the code.
     """

@@ -14,6 +14,7 @@ from stepscope.registers.calibration.promises import (
     BEST_TOGETHER_OF_DEVICE,
     BEST_TOGETHER_OF_LAUNCHES,
     BEYOND_WORK,
+    BEYOND_WORK_OF_FALLBACKS,
     REMAINS,
     REMAINS_OF_LISTS,
     REMAINS_OF_PYTHON,
@@ -50,7 +51,8 @@ class Spread:
     """`above`, `below`: by how much gains differ from the middle anyway. `best`, `worst`: how much of what is in doubt comes together.
 
     `remains`: the share of what goes that a fix may put in its place, which decides where little else is left.
-    `always`: also where the device decides how long a step takes; the others are of the host.
+    `beyond`: how many times the speed-up may be that what surely stays allows. `always`: also where the device decides how long a
+    step takes; the others are of the host.
     """
 
     above: float
@@ -58,12 +60,13 @@ class Spread:
     best: float = BEST_TOGETHER
     worst: float = WORST_TOGETHER
     remains: float = 0.0
+    beyond: float = BEYOND_WORK
     always: bool = False
 
     def around(self, left: Interval, work: float = 0.0) -> Interval:
         """What a change leaves of a step, with the ends of the interval that should hold the truth.
 
-        `work` is left for the device: hardly any job is much faster than that.
+        `work` surely stays: no job is faster than that, but for how far the recorded work of a device is from that of the job.
         """
         if not 0 < left.mid < 1:
             return left
@@ -73,7 +76,7 @@ class Spread:
             for end, share in ((left.low, self.best), (left.high, self.worst))
         )
         low = min(low, left.mid / (1 + self.above * unforeseen))
-        low = max(low, min(left.low, left.mid, work / BEYOND_WORK))
+        low = max(low, min(left.mid, work / self.beyond))
         replaced = left.mid + self.remains * (1 - left.mid)
         high = max(high, left.mid * (1 + self.below * unforeseen), replaced)
         return Interval(low, left.mid, min(1.0, high))
@@ -93,6 +96,8 @@ OF_RARE = Spread(
     WORST_TOGETHER_OF_DEVICE,
 )
 OF_HOST = Spread(UNFORESEEN_ABOVE, UNFORESEEN_BELOW, remains=REMAINS)
+# Which copies and kernels an op on the device makes unnecessary beside its own, no profile of one on the host shows.
+OF_FALLBACKS = Spread(UNFORESEEN_ABOVE, UNFORESEEN_BELOW, remains=REMAINS, beyond=BEYOND_WORK_OF_FALLBACKS)
 OF_RUNTIME = Spread(UNFORESEEN_ABOVE_OF_RUNTIME, UNFORESEEN_BELOW_OF_RUNTIME)
 OF_RESULTS = Spread(UNFORESEEN_ABOVE_OF_RESULTS, UNFORESEEN_BELOW_OF_RESULTS, always=True)
 OF_WEIGHTS = Spread(UNFORESEEN_ABOVE_OF_WEIGHTS, UNFORESEEN_BELOW_OF_RUNTIME)
@@ -157,6 +162,7 @@ OF_TYPES = Spread(
 # All other codes are of the host where it decides, as waits and input are.
 _BY_CODE = {
     "allocator-churn": OF_RUNTIME,
+    "cpu-fallback": OF_FALLBACKS,
     "dense-zeros": OF_ZEROS,
     "double-precision": OF_TYPES,
     "eager-execution": OF_RUNTIME,

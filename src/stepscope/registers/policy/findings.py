@@ -331,6 +331,12 @@ PROMISE_NOISE = policy(
     unit="share of the speed-up, on either side",
     why="steps of one job differ by so much from minute to minute, before and after a change",
 )
+WIDEST_PROMISE = policy(
+    "WIDEST_PROMISE",
+    15.0,
+    unit="× the low end of a speed-up",
+    why="a range from nothing to more than that says nothing: the finding is advice. The widest of benchmarks/diagnosis, which held the gain, is from 1.6 to 16",
+)
 MOST_STEP_NOISE = policy(
     "MOST_STEP_NOISE",
     0.06,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from stepscope import units
+from stepscope.registers.policy.findings import WORTH_A_FINDING
 from stepscope.reports.model.report import Queue, Report, Steps
 from stepscope.reports.wording.devices import over_all
 from stepscope.reports.wording.memory import notes
@@ -80,8 +81,19 @@ def _critical_path(report: Report) -> Iterator[Fact]:
     for kind, part in found.kinds.items():
         yield _share(kind, part)
     yield VERDICT, _NOT_REPLAYED if found.source == "account" else ""
+    yield VERDICT, _AS_RECORDED if found.source == "replay" and _gains_off_path(report) else ""
 
 
+def _gains_off_path(report: Report) -> bool:
+    """Whether findings about kernels promise something, though the device is hardly on the path of the recorded steps."""
+    gains = any(
+        each.page == "kernels" and each.class_ == "time" and each.speedup.mid > 1 + WORTH_A_FINDING
+        for each in report.findings
+    )
+    return gains and report.critical_path.kinds.get("device", 0.0) < WORTH_A_FINDING
+
+
+_AS_RECORDED = "This is the path of the recorded steps, in which the profiler slows the host. What findings about kernels promise is of the step without it, where the device decides more."
 _NOT_REPLAYED = "These steps cannot be replayed: this is the account of the device in the order of time."
 
 

@@ -28,7 +28,7 @@ def _of_weights(case: Case) -> Finding | None:
         pl.col("part").is_in(["copy", "sync"]), pl.col("named_by").is_in(over_bus(case).implode())
     )
     ns = case.per_step(owned)
-    computing = case.per_step(case.slices.filter(pl.col("part") == "compute"))
+    computing = _computing(case)
     if ns < WORTH_A_FINDING * case.step_ns or computing > MAJORITY * ns or not _sends_layers(case):
         return None
     moved, hidden = _bytes_per_step(case), min(computing, ns)
@@ -73,14 +73,19 @@ def _in_programs(case: Case, offloaded: pl.Series) -> Finding | None:
     size_of = f" for {size(moved)} that the program moves between the device and the host" if moved else ""
     evidence = {"names": case.top_names(owned), "bytes_per_step": moved or None, "estimate": "account"}
     case.claim(owned)
-    return saving(case, RULE, ns, _left(case, ns), f"{case.of_step(ns)} waits{size_of}.", evidence)
+    detail, computing = f"{case.of_step(ns)} waits{size_of}.", _computing(case) / case.step_ns
+    return saving(case, RULE, ns, _left(case, ns), detail, evidence, work=computing)
 
 
 def _left(case: Case, ns: int) -> Interval:
     """At least as much is hidden as there is computation to hide it behind; at most the arrays stay on the device."""
-    computing = case.per_step(case.slices.filter(pl.col("part") == "compute"))
-    kept, hidden = (1 - gone / case.step_ns for gone in (ns, min(computing, ns)))
+    kept, hidden = (1 - gone / case.step_ns for gone in (ns, min(_computing(case), ns)))
     return Interval(kept, (kept * hidden) ** 0.5, hidden)
+
+
+def _computing(case: Case) -> int:
+    """How long the device computes in a step."""
+    return case.per_step(case.slices.filter(pl.col("part") == "compute"))
 
 
 def _bytes_per_step(case: Case) -> int:
@@ -99,7 +104,7 @@ RULE: Rule[Case] = Rule(
     turn=155,
     page="device",
     owns="`copy` between device and host that a compiled program waits for; where eager steps send more than five arrays of 16 MiB from pinned memory and compute less than half as long as they copy, all copies over the bus and the waits for them",
-    change="at worst, as much of it is hidden as there is computation; at best, the arrays stay on the device. For eager steps at best as much is hidden as there is computation; below 3 % of the step the finding is advice",
+    change="at worst, as much of it is hidden as there is computation; at best, the arrays stay on the device; advice if that may be nothing or more than 15 times as fast. For eager steps at best as much is hidden as there is computation; below 3 % of the step the finding is advice",
     fix={
         "pytorch": "Keep weights on the device as far as memory allows: offload fewer layers (device_map and max_memory of accelerate; FSDP: a CPUOffloadPolicy for some modules only), or keep them in 8 or 4 bits so that they fit. What stays offloaded: compute more with each copy (a larger batch), and fetch a layer ahead on a stream of its own.",
         "jax": "Keep the arrays on the device (memory_kind='device') as far as memory allows: offload only what is large and used once a step, in few large arrays, and start each copy a layer ahead so that computation hides it.",

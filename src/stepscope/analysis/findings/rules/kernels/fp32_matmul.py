@@ -8,7 +8,7 @@ import polars as pl
 
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding, Interval
-from stepscope.analysis.findings.promise import left_by_replay, of_kernels, shorten_kernels
+from stepscope.analysis.findings.promise import least_left, left_by_replay, of_kernels, shorten_kernels
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.solvers import solver_kernels
 from stepscope.analysis.serving.workload import INFERENCE
@@ -73,7 +73,7 @@ def _with_tf32(case: Case, found: Finding, products: pl.DataFrame) -> Finding:
         _left(case, products, worst, PRODUCT_TRAFFIC_WORST),
     )
     faster = shorten_kernels(case, products.select("event", least=least, most=most))
-    gain = case.gain(left_by_replay(case, faster), code=RULE.code)
+    gain = case.gain(left_by_replay(case, faster), code=RULE.code, work=least_left(case, faster))
     tf32, half = gain.speedup, found.speedup
     found.evidence = {**found.evidence, "tf32": _figures(tf32), "bf16": _figures(half)}
     figures = speedup(tf32.low, tf32.high), speedup(half.low, half.high)

@@ -80,7 +80,9 @@ def _promised(case: Case, chains: pl.DataFrame, formulas: pl.DataFrame) -> Findi
     if ns < WORTH_A_FINDING * case.step_ns:
         return None
     why, evidence = _traffic(case, chains, owned)
-    shorter = shorten_kernels(case, chosen.select("event", "least", "most"))
+    # Those of another finding, such as copies, are its to save.
+    mine = chosen.filter(pl.col("event").is_in(owned["named_by"].unique().implode()))
+    shorter = shorten_kernels(case, mine.select("event", "least", "most"))
     change = without_dispatch(shorter, _arithmetic(case, formulas))
     return timed(case, RULE, owned, change, f"{case.of_step(ns)} {why}", evidence)
 
@@ -195,7 +197,7 @@ RULE: Rule[Case] = Rule(
     page="kernels",
     certainty=SURE_FUSION,
     owns="runs of elementwise, reduction and copy kernels between matrix products",
-    change="each run takes 1.2 to 2.2 times what reading its inputs and writing its outputs takes at 60 % of memory bandwidth, or what its arithmetic takes element by element at 60 % of the fp32 rate (half of its peak), if that is longer; at worst, layers between formulas remain, and also at best where formulas take 85 % of the runs' time; layers that are one op each get advice without a promise",
+    change="each run takes 1.2 to 2.2 times what reading its inputs and writing its outputs takes at 60 % of memory bandwidth, or what its arithmetic takes element by element at 60 % of the fp32 rate (half of its peak), if that is longer; at worst, layers between formulas remain, and also at best where formulas take 85 % of the runs' time; layers that are one op each get advice without a promise; kernels of other findings stay",
     fix={
         "pytorch": "Let a compiler fuse them: torch.compile(model), or the fused version of the layer (torch.nn.functional.gelu, layer_norm, rms_norm, cross_entropy) instead of its formula.",
         "tensorflow": "Compile the step: tf.function(jit_compile=True).",
