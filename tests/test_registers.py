@@ -45,7 +45,7 @@ EXCEPTIONS = {
     "analysis/collectives/xla_programs.py:_ASSIGNMENT": "the number of a protobuf field",
     "analysis/collectives/xla_programs.py:_REPLICA_GROUPS": "numbers of protobuf fields",
     "analysis/collectives/xla_programs.py:_TYPES": "XLA's numbers of types, and their bytes",
-    "analysis/findings/rules/kernels/unfused_attention.py:_BATCHED": "a batch of matrices has three sides",
+    "analysis/ops/score_shapes.py:BATCHED": "a batch of matrices has three sides",
     "analysis/findings/rules/kernels/unfused_attention.py:_WIDTHS": "bytes of number formats",
     "analysis/findings/rules/kernels/weight_casts.py:_TABLE": "a matrix has two sides",
     "analysis/findings/rules/kernels/low_occupancy.py:_blocks": "a grid has three sides",

@@ -21,6 +21,7 @@ MODULES = (
     "calibration.launches",
     "calibration.kernels",
     "calibration.recurrent",
+    "calibration.host_ops",
     "calibration.products",
     "calibration.sorting",
     "calibration.devices",

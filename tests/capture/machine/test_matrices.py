@@ -65,8 +65,26 @@ def test_of_jax(tmp_path: Path) -> None:
     measured(attempt)
 
 
-@pytest.mark.parametrize("framework", [pytest.param(name, marks=needs(name)) for name in ("torch", "jax")])
-@pytest.mark.parametrize(("wanted", "arguments"), [("0", []), ("1", []), ("cpu", ["fails"])])
+@needs("torch")
+def test_of_pytorch_without_a_gpu_unasked(tmp_path: Path) -> None:
+    told("matrices_job", "torch", tmp_path, **{SWITCH: "1"})
+    [note] = sidecars(tmp_path)
+    assert [SIDE, SIDE] in [each["shape"] for each in note["matrices"]]
+
+
+@pytest.mark.parametrize(
+    ("framework", "wanted", "arguments"),
+    [
+        pytest.param(name, wanted, arguments, marks=needs(name))
+        for name, wanted, arguments in (
+            ("torch", "0", []),
+            ("torch", "cpu", ["fails"]),
+            ("jax", "0", []),
+            ("jax", "1", []),
+            ("jax", "cpu", ["fails"]),
+        )
+    ],
+)
 def test_turned_off_without_a_gpu_or_in_a_job_that_fails(
     framework: str, wanted: str, arguments: list[str], tmp_path: Path
 ) -> None:

@@ -72,6 +72,14 @@ def classes(kernels: pl.DataFrame) -> pl.Series:
     return found.select(pl.when(steps).then(pl.lit("optimizer", dtype=Class)).otherwise("class")).to_series()
 
 
+def are_products(ops: pl.Series) -> pl.Series:
+    """Which names of ops say that they are products, where the op itself computes."""
+    text = ops.cast(pl.String).fill_null("")
+    patterns = [pattern for found, pattern in _BY_OP if found in PRODUCTS]
+    named: pl.Series = pl.select(pl.any_horizontal(text.str.contains(each) for each in patterns)).to_series()
+    return named
+
+
 def _judge(distinct: pl.DataFrame) -> pl.Series:
     """What the name says of products and layouts counts before the op, the op before what the name says of the rest."""
     op, name = pl.col("op").cast(pl.String).fill_null(""), pl.col("name").cast(pl.String).fill_null("")

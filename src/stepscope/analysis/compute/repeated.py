@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from stepscope.analysis.compute.classes import PRODUCTS
+from stepscope.analysis.compute.classes import PRODUCTS, are_products
 from stepscope.trace.lookup import distinct, is_named, rows_by_event
 from stepscope.trace.schema import Columns
 from stepscope.trace.scopes import ancestors
@@ -30,6 +30,15 @@ def repeated_kernels(trace: Trace, kernels: pl.DataFrame, op_calls: pl.DataFrame
     marked = _below_frames(trace, launch)
     found.append(marked if len(marked) else _same_products(trace, launch))
     return pl.concat(found).unique("event", keep="first", maintain_order=True)
+
+
+def repeated_ops(trace: Trace, op_calls: pl.DataFrame) -> pl.DataFrame:
+    """The same of ops that a host computes itself; `op_calls` has event, name, step."""
+    computing = op_calls.filter(pl.col("step").is_not_null())
+    kind = pl.when(are_products(computing["name"])).then(pl.lit("matmul")).otherwise(pl.lit("other"))
+    launch = computing.select("event", "name", kind.alias("class"), op="event")
+    marked = _below_frames(trace, launch)
+    return marked if len(marked) else _same_products(trace, launch)
 
 
 def _named(events: pl.DataFrame, pattern: str, kinds: tuple[str, ...]) -> pl.Series:

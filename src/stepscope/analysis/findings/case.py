@@ -204,7 +204,7 @@ class Case:
     @cached_property
     def loops(self) -> Loops:
         """Loops in Python that launch the same work again and again."""
-        return find_loops(self.trace)
+        return find_loops(self.trace, on_host=self.device is None)
 
     @cached_property
     def own(self) -> StepTimes:

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import polars as pl
 
+from stepscope.analysis.host.host_passes import host_passes
 from stepscope.analysis.host.names import PLACE, STANDARD_FRAME
 from stepscope.analysis.host.passes import repeated_passes
 from stepscope.analysis.host.siblings import sibling_modules
+from stepscope.analysis.host.views import ONLY_VIEWS
 from stepscope.lazy import dataclass
 from stepscope.registers.policy.findings import LOOP_BODY_SHARE, LOOP_CALLS_OF_FUNCTION, LOOP_ITERATIONS
 from stepscope.trace.frames import conform
-from stepscope.trace.lookup import names_of
+from stepscope.trace.lookup import are_named, names_of
 from stepscope.trace.schema import Columns
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
@@ -42,12 +44,12 @@ class Loops:
     loop_of: pl.Series
 
 
-def find_loops(trace: Trace) -> Loops:
-    """The loops of all steps; none where the recording has no Python frames."""
+def find_loops(trace: Trace, on_host: bool = False) -> Loops:
+    """The loops of all steps; none where the recording has no Python frames. `on_host`: ops are the work, and launch none."""
     events = trace.events
-    launching = trace.links.filter(pl.col("why") == "launch")["from"]
+    launching = _computing_ops(events) if on_host else trace.links.filter(pl.col("why") == "launch")["from"]
     launching = launching.filter(events["step"].gather(launching).is_not_null())
-    repeated = _repeated(_called(trace, launching))
+    repeated = _repeated(_called(trace, launching, on_host))
     if repeated.is_empty():
         return Loops(pl.DataFrame(schema=LOOPS), _nowhere(events))
     found = _loops(repeated, _launches_below(events, repeated["frame"].unique().sort(), launching))
@@ -67,13 +69,23 @@ def _frames(events: pl.DataFrame) -> pl.Series:
     return (events["kind"] == "python") & events["name"].is_in(names.filter(own).implode()).fill_null(False)
 
 
-def _called(trace: Trace, launching: pl.Series) -> pl.DataFrame:
+def _computing_ops(events: pl.DataFrame) -> pl.Series:
+    """The ops of PyTorch that compute and leave it to no other op."""
+    computes = are_named(
+        events["name"], lambda names: names.str.starts_with("aten::") & ~names.is_in(ONLY_VIEWS)
+    )
+    computing = events["id"].filter(computes & (events["kind"] == "op"))
+    found: pl.Series = computing.filter(~computing.is_in(events["parent"].gather(computing).implode()))
+    return found
+
+
+def _called(trace: Trace, launching: pl.Series, on_host: bool) -> pl.DataFrame:
     """What the user's functions call that launches device work in a step: call, launches, frame, name, own (calls a function of the user's), passes, siblings."""
     events, frames = trace.events, _frames(trace.events)
     below = frames.gather(events["parent"]).fill_null(False)
-    direct = pl.DataFrame({"call": ancestors(events, below).gather(launching)}).drop_nulls()
+    direct = pl.DataFrame({"call": _at_or_above(events, below, launching, on_host)}).drop_nulls()
     per_call = direct.group_by("call").agg(launches=pl.len())
-    passes = repeated_passes(trace, frames, launching)
+    passes = (host_passes if on_host else repeated_passes)(trace, frames, launching)
     per_call = pl.concat([per_call, _functions(events, frames, per_call), passes])
     per_call = per_call.unique("call", keep="last", maintain_order=True)
     calls = per_call["call"]
@@ -87,6 +99,15 @@ def _called(trace: Trace, launching: pl.Series) -> pl.DataFrame:
     return named.with_columns(name=pl.coalesce("first", "name"), siblings=pl.col("first").is_not_null()).drop(
         "first"
     )
+
+
+def _at_or_above(events: pl.DataFrame, below: pl.Series, launching: pl.Series, on_host: bool) -> pl.Series:
+    """The calls that these belong to; on a host what computes may be the call itself."""
+    above = ancestors(events, below)
+    if on_host:
+        above = pl.select(pl.when(below).then(events["id"]).otherwise(above)).to_series()
+    found: pl.Series = above.gather(launching)
+    return found
 
 
 def _functions(events: pl.DataFrame, frames: pl.Series, per_call: pl.DataFrame) -> pl.DataFrame:

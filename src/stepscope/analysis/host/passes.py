@@ -26,8 +26,8 @@ _TURN = ["frame", "times"]
 def repeated_passes(trace: Trace, frames: pl.Series, launching: pl.Series) -> pl.DataFrame:
     """call, launches: the calls of modules that one of these frames makes for one input after the other."""
     events = trace.events
-    calls = _calls(events, frames)
-    inside = _nearest(events, calls["call"])
+    calls = module_calls(events, frames)
+    inside = nearest(events, calls["call"])
     if len(calls):
         turns = _independent(trace, frames, calls, inside)
         calls = calls.join(turns, on=_TURN, maintain_order="left", how="semi")
@@ -36,7 +36,7 @@ def repeated_passes(trace: Trace, frames: pl.Series, launching: pl.Series) -> pl
     return calls.join(counts, on="call", maintain_order="left").select("call", "launches")
 
 
-def _calls(events: pl.DataFrame, frames: pl.Series) -> pl.DataFrame:
+def module_calls(events: pl.DataFrame, frames: pl.Series) -> pl.DataFrame:
     """call, frame, name, start_ns, times: modules that one call of a function calls many times, each for itself."""
     modules = are_named(events["name"], lambda names: names.str.starts_with(_MODULE))
     below = frames.gather(events["parent"]).fill_null(False)
@@ -46,7 +46,7 @@ def _calls(events: pl.DataFrame, frames: pl.Series) -> pl.DataFrame:
     return calls.filter(pl.col("times") >= LOOP_ITERATIONS).sort("start_ns")
 
 
-def _nearest(events: pl.DataFrame, chosen: pl.Series) -> pl.Series:
+def nearest(events: pl.DataFrame, chosen: pl.Series) -> pl.Series:
     """For each event the nearest of the chosen ones that it runs in, itself included, or null."""
     wanted = pl.repeat(False, len(events), dtype=pl.Boolean, eager=True).scatter(chosen, True)
     found = pl.when(wanted).then(events["id"]).otherwise(ancestors(events, wanted))
@@ -56,10 +56,10 @@ def _nearest(events: pl.DataFrame, chosen: pl.Series) -> pl.Series:
 def _independent(trace: Trace, frames: pl.Series, calls: pl.DataFrame, inside: pl.Series) -> pl.DataFrame:
     """frame, times: where each turn sends a batch of one to the device, as much each time, and needs none before it."""
     events, looping = trace.events, calls["frame"].unique()
-    around = _nearest(events, looping)
+    around = nearest(events, looping)
     beside = inside.is_null() & around.is_not_null() & ~events["id"].is_in(looping.implode())
     trains = are_named(events["name"], lambda names: names.str.contains(_BACKWARD, literal=True))
-    first = _first_op(trace, inside)
+    first = first_op(trace, inside)
     sent, back = (_copied(trace, around, beside, direction) for direction in ("HtoD", "DtoH"))
     turns = calls.join(first, on="call", how="left", maintain_order="left")
     sent = _with_pass(sent, calls, "forward")
@@ -76,7 +76,7 @@ def _independent(trace: Trace, frames: pl.Series, calls: pl.DataFrame, inside: p
     return found.filter("alike", apart, ~pl.col("frame").is_in(trained)).select(_TURN).unique()
 
 
-def _first_op(trace: Trace, inside: pl.Series) -> pl.DataFrame:
+def first_op(trace: Trace, inside: pl.Series) -> pl.DataFrame:
     """call, of_one, of_indices: what the first op of each pass with shapes is given."""
     ops = trace.ops.select("event", shapes=pl.col("shapes").cast(pl.String))
     ops = ops.with_columns(call=inside.gather(ops["event"])).drop_nulls()

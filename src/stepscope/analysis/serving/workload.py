@@ -74,5 +74,7 @@ def _shows_a_whole_job(trace: Trace) -> bool:
     if trace.info.framework != "pytorch" or not (trace.events["kind"] == "op").any():
         return False
     on_device = trace.events.filter(pl.col("kind") == "kernel")
+    if on_device.is_empty() and not trace.info.devices:  # the ops themselves compute
+        return True
     hidden = trace.events["dur_ns"].gather(graph_work(trace)["event"]).sum()
     return len(on_device) > 0 and 2 * int(hidden) < int(on_device["dur_ns"].sum())

@@ -1,5 +1,7 @@
 """How many entries of the huge matrices on the device are not zero, from a sample of their rows.
 
+Where PyTorch uses no device, those of the host are looked at, where smaller ones are huge.
+
 A profile has no values. Whether a product multiplies by zeros, as with the dense adjacency matrix of a sparse graph, only the
 values say. They are looked at once a window has closed, between two steps: evenly spaced rows of a few matrices are counted on
 the device, and only the counts come back. Nothing is imported or initialised here, and nothing that fails reaches the job.
@@ -15,9 +17,13 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
-SWITCH = "STEPSCOPE_MATRICES"  # in the environment: 0 to do without, cpu to look at those of the CPU, too
+SWITCH = (
+    "STEPSCOPE_MATRICES"  # in the environment: 0 to do without, cpu to look at those of the CPU in any case
+)
 _SIDE_LEAST = 2048
 _BYTES_LEAST = 32 << 20
+_SIDE_LEAST_ON_HOST = 1024  # a product takes a core milliseconds from here on
+_BYTES_LEAST_ON_HOST = 4 << 20
 _ROWS = 256  # of a matrix, about
 _ENTRIES_AT_ONCE = 1 << 21  # a comparison with zero takes a byte for each
 _MOST_SHAPES = 4  # JAX compiles for each of them
@@ -50,18 +56,27 @@ def look(frameworks: Iterable[str]) -> list[dict[str, Any]]:
 def _of_torch(torch: Any, with_cpu: bool, deadline: float, found: list[dict[str, Any]]) -> None:
     """A dispatch mode would see our ops, and the capture of a CUDA graph would keep them."""
     uses_cuda = torch.cuda.is_initialized()
-    if not (uses_cuda or with_cpu) or torch._C._len_torch_dispatch_stack():
+    if torch._C._len_torch_dispatch_stack():
         return
     if uses_cuda and (torch.cuda.is_current_stream_capturing() or not has_room(torch.cuda)):
         return
-    devices = ("cuda", "cpu") if with_cpu else ("cuda",)
+    devices = devices_of(torch, with_cpu)
     with torch._C.DisableTorchFunction(), torch.no_grad():
         tensors = [each for each in _tensors(torch) if _is_huge_tensor(torch, each, devices)]
         for tensor in _chosen(tensors, lambda each: each.data_ptr()):
-            if time.monotonic() > deadline:
+            if (
+                found and time.monotonic() > deadline
+            ):  # a busy machine may take that long to list what there is
                 return
             rows, count = _count_in_tensor(tensor)
             found.append(_row("torch", tensor, rows, count))
+
+
+def devices_of(torch: Any, with_cpu: bool) -> tuple[str, ...]:
+    """Where PyTorch computes: the host, unless it uses a device or is asked for both."""
+    if not torch.cuda.is_initialized():
+        return ("cpu",)
+    return ("cuda", "cpu") if with_cpu else ("cuda",)
 
 
 def has_room(cuda: Any) -> bool:
@@ -80,7 +95,9 @@ def _is_huge_tensor(torch: Any, tensor: Any, devices: tuple[str, ...]) -> bool:
     """A plain matrix with all of its memory: that of a sharded weight may be given back between two uses."""
     if tensor.layout is not torch.strided or tensor.device.type not in devices:
         return False
-    if not _is_huge(tensor) or not (tensor.is_contiguous() or tensor.t().is_contiguous()):
+    if not _is_huge(tensor, tensor.device.type == "cpu") or not (
+        tensor.is_contiguous() or tensor.t().is_contiguous()
+    ):
         return False
     taken = (tensor.storage_offset() + tensor.numel()) * tensor.element_size()
     return bool(taken <= tensor.untyped_storage().nbytes())
@@ -136,11 +153,12 @@ def _stride(rows: int) -> int:
     return (rows // _ROWS) | 1
 
 
-def _is_huge(matrix: Any) -> bool:
-    if matrix.ndim != 2 or min(matrix.shape) < _SIDE_LEAST:
+def _is_huge(matrix: Any, on_host: bool = False) -> bool:
+    side, least = (_SIDE_LEAST_ON_HOST, _BYTES_LEAST_ON_HOST) if on_host else (_SIDE_LEAST, _BYTES_LEAST)
+    if matrix.ndim != 2 or min(matrix.shape) < side:
         return False
     item_bytes = _ITEM_BYTES.get(_dtype(matrix), 0)
-    return bool(matrix.shape[0] * matrix.shape[1] * item_bytes >= _BYTES_LEAST)
+    return bool(matrix.shape[0] * matrix.shape[1] * item_bytes >= least)
 
 
 def _dtype(matrix: Any) -> str:

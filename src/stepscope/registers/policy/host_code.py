@@ -60,3 +60,27 @@ CORES_BUSY_WAIT = policy(
     unit="share of the step",
     why="that waits for batches, from which the cores decide how fast steps follow one another",
 )
+SHORT_HOST_OP_NS = policy(
+    "SHORT_HOST_OP_NS",
+    50_000,
+    unit="ns",
+    why="a shorter op on a CPU takes most of its time to be called, not to compute",
+)
+BATCHED_LONG_OP_LEAST = policy(
+    "BATCHED_LONG_OP_LEAST",
+    0.5,
+    unit="× the time of long ops in a loop",
+    why="that one op for all turns takes at best: a larger product uses the cores better, but computes as much",
+)
+HOST_SCORES_LENGTH = policy(
+    "HOST_SCORES_LENGTH",
+    256,
+    unit="rows of attention scores, on a CPU",
+    why="below that the attention of PyTorch for CPUs is hardly faster than separate ops",
+)
+HOST_SCORES_LONG = policy(
+    "HOST_SCORES_LONG",
+    1024,
+    unit="rows of attention scores, on a CPU",
+    why="from here on the scores do not fit into the cache",
+)

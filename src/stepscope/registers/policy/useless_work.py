@@ -10,6 +10,12 @@ DENSE_ROWS_LEAST = policy(
     unit="rows of a square matrix",
     why="that no step trains: below that a dense product costs little, and layers have such weights",
 )
+DENSE_ROWS_LEAST_ON_HOST = policy(
+    "DENSE_ROWS_LEAST_ON_HOST",
+    1024,
+    unit="rows of a square matrix, on a CPU",
+    why="of which the capture counted the zeros",
+)
 DENSE_TIMES_COLUMNS = policy(
     "DENSE_TIMES_COLUMNS",
     8,

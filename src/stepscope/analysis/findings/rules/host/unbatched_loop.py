@@ -8,6 +8,7 @@ from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change, with_warm_caches
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.loops.function_loops import find_function_loop
+from stepscope.analysis.findings.loops.host_loops import find_host_loop
 from stepscope.analysis.findings.loops.joined_passes import find_passes
 from stepscope.analysis.findings.loops.selections import selected_once
 from stepscope.analysis.findings.promise import timed
@@ -53,7 +54,7 @@ _HOLDS_UP = ("dispatch", "sync", "python", "unexplained")
 def find(case: Case) -> Finding | None:
     """The device waits for a loop that does the same for each expert, sample, parameter or time step."""
     if case.device is None:
-        return find_function_loop(case, RULE) if case.trace.info.framework == "tensorflow" else None
+        return _on_host(case)
     if case.trace.info.framework in _COMPILES:
         return find_passes(case, RULE)
     loops = case.loops
@@ -78,6 +79,15 @@ def find(case: Case) -> Finding | None:
     found = timed(case, RULE, owned, change, detail, evidence, spread=None if once is None else OF_CHOICE)
     found.where = where(case.trace, longest["frame"])[:TOP_NAMES]
     return found
+
+
+def _on_host(case: Case) -> Finding | None:
+    """Where the host computes: functions of TensorFlow, ops of PyTorch."""
+    if case.trace.info.framework == "tensorflow":
+        return find_function_loop(case, RULE)
+    if case.trace.info.framework == "pytorch":
+        return find_host_loop(case, RULE, in_optimizer(case.trace.events))
+    return None
 
 
 def in_loops(case: Case, loops: Loops) -> pl.Series:
@@ -255,8 +265,8 @@ RULE: Rule[Case] = Rule(
     title="A Python loop launches the same work piece by piece",
     turn=85,
     page="ops",
-    owns="`dispatch`, `sync` and `python` inside a loop that calls the same ops eight times or more, or eight modules of one class or more that do the same work and cannot need one another (a layer for each channel, field or head), or a model with a batch of one whose input is copied each time and does not come from the previous call. In compiled programs, all but the first of several runs of one program, if the next one takes their results together, or of several uses of most weights in one program, if none depends on another; the batch must be so small that one pass over all inputs takes at most three quarters of the time. On a CPU, all but the ops of a TensorFlow function that a step runs eight times or more, with the same ops and about as long, and which updates no variable",
-    change="the iterations are launched together, in the backward pass as well, and nothing waits between them; modules of one class become one, which leaves the optimizer as many parameters less. At best, what no code of the job explains goes as well, and the rest is dispatched from warm caches. Their kernels reach 30 to 80 % of the bound of their work; those of recurrent cells take 45 to 80 % of their time, and the host 12 to 22 %. If each iteration compares the same tensors with another number, at most one pass over them remains. If the iterations select indices by boolean masks, at worst only the masks and the selection go, with their waits. Kernels of compiled passes take the time of one of them, at worst times the square root of their number, and no less than their arithmetic, or reading the weights once, takes at 30 to 80 % of the bound. For a TensorFlow function on a CPU, at best what one run needs between its ops remains, and at worst everything: no profile shows whether a run needs the one before",
+    owns="`dispatch`, `sync` and `python` inside a loop that calls the same ops eight times or more, or eight modules of one class or more that do the same work and cannot need one another (a layer for each channel, field or head), or a model with a batch of one whose input is copied each time and does not come from the previous call. In compiled programs, all but the first of several runs of one program, if the next one takes their results together, or of several uses of most weights in one program, if none depends on another; the batch must be so small that one pass over all inputs takes at most three quarters of the time. On a CPU, the same loops of PyTorch by their ops, with their backward pass, and all but the ops of a TensorFlow function that a step runs eight times or more, with the same ops and about as long, and which updates no variable",
+    change="the iterations are launched together, in the backward pass as well, and nothing waits between them; modules of one class become one, which leaves the optimizer as many parameters less. At best, what no code of the job explains goes as well, and the rest is dispatched from warm caches. Their kernels reach 30 to 80 % of the bound of their work; those of recurrent cells take 45 to 80 % of their time, and the host 12 to 22 %. If each iteration compares the same tensors with another number, at most one pass over them remains. If the iterations select indices by boolean masks, at worst only the masks and the selection go, with their waits. Kernels of compiled passes take the time of one of them, at worst times the square root of their number, and no less than their arithmetic, or reading the weights once, takes at 30 to 80 % of the bound. On a CPU, ops of PyTorch below 50 µs take 1 to 4 times as long as those of one iteration (of recurrent cells 12 to 22 % of their time), and longer ones at best half. For a TensorFlow function on a CPU, at best what one run needs between its ops remains, and at worst everything: no profile shows whether a run needs the one before",
     fix={
         "pytorch": "Do it for all pieces at once: one call of a model with stacked inputs (torch.stack), batched products (torch.bmm, grouped matrix products, torch.vmap), one stacked parameter and torch.baddbmm instead of a ModuleList of layers, one table with offsets instead of a list of embeddings, torch._foreach_ ops for lists of parameters, indexing with one sorted index, or a module that has the loop inside (nn.LSTM); read results back once, after the loop. If each piece needs the one before, torch.compile the loop.",
         "jax": "Run the model once on all inputs: jnp.concatenate them (for classifier-free guidance the conditional and the unconditional input, as a batch of two) or jax.vmap over them, and split the result.",

@@ -7,6 +7,7 @@ import polars as pl
 from stepscope.analysis.compute.classes import PRODUCTS
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.host_ops import of_host_ops
 from stepscope.analysis.findings.promise import of_kernels
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.serving.workload import TRAINING
@@ -26,11 +27,15 @@ _LAYERS = (
     r"^aten::(linear|conv\w*|(native_)?(layer|batch|group)_norm|_fused_rms_norm|rms_norm|embedding|scaled_dot_product_\w+"
     r"|_?(log_)?softmax|gelu|silu_?|relu_?|dropout|lstm|gru)$"
 )
+_DOUBLE = r'^\["double"'  # what the op works on comes first; a number in Python is one, too, and comes later
+_NUMBER = "[[],"
 _OTHER_FLOATS = ("fp32", "tf32", "bf16", "fp16", "fp8")
 
 
 def find(case: Case) -> Finding | None:
     """Models hardly ever need 64 bits, and NumPy makes them by default; all else may need them, and gets no promise."""
+    if case.device is None:
+        return _on_host(case)
     kernels = case.compute.kernels.filter(pl.col("precision") == "fp64", pl.col("time_ns") > 0)
     if kernels.is_empty():
         return None
@@ -48,6 +53,19 @@ def find(case: Case) -> Finding | None:
     return of_kernels(case, RULE, chosen, "is spent in kernels that compute in float64.")
 
 
+def _on_host(case: Case) -> Finding | None:
+    """PyTorch's ops on arrays of float64: vector units hold half as many of these, and so do caches."""
+    if case.trace.info.framework != "pytorch" or not (case.workload == TRAINING or _has_layers(case)):
+        return None
+    dtypes = case.ops["dtypes"].cast(pl.String)
+    shapes = case.ops["shapes"].cast(pl.String)
+    double = dtypes.str.contains(_DOUBLE) & ~shapes.str.starts_with(_NUMBER) & case.ops["step"].is_not_null()
+    chosen = case.ops.filter(double.fill_null(False)).select(
+        "event", least=pl.lit(DOUBLE_TO_SINGLE_LEAST), most=pl.lit(DOUBLE_TO_SINGLE_MOST)
+    )
+    return of_host_ops(case, RULE, chosen, "is spent in ops that compute in float64.")
+
+
 def is_accident(case: Case) -> bool:
     """Whether float64 is hardly meant: in training, in layers of a network, and beside kernels that do with less."""
     if case.workload == TRAINING:
@@ -57,6 +75,10 @@ def is_accident(case: Case) -> bool:
     others = sum(by_precision.get(name, 0) for name in _OTHER_FLOATS)
     if others >= ALSO_IN_SINGLE * by_precision["fp64"]:
         return True
+    return _has_layers(case)
+
+
+def _has_layers(case: Case) -> bool:
     ops = case.ops["name"].unique().drop_nulls().cast(pl.String)
     return bool(ops.str.contains(_LAYERS).any())
 
@@ -95,9 +117,11 @@ RULE: Rule[Case] = Rule(
     title="Kernels compute in float64",
     turn=172,
     page="kernels",
+    title_without_device="Ops compute in float64",
+    turn_without_device=109,
     certainty=UNSURE_PRECISION,
-    owns="kernels whose inputs are float64",
-    change="products run at the speed of fp32, at best of TF32; the other kernels take 45 to 60 % of their time. Nothing is promised if nearly everything is float64 and there is no training and no network layer: a solver may need it",
+    owns="kernels whose inputs are float64; without a device, ops of PyTorch whose first input is, if the job trains or has network layers",
+    change="products run at the speed of fp32, at best of TF32; the other kernels, and all ops without a device, take 45 to 60 % of their time. Nothing is promised if nearly everything is float64 and there is no training and no network layer: a solver may need it",
     fix={
         "pytorch": "Use float32: torch.from_numpy(x).float(), model.float(), dtype=np.float32 where arrays are made (NumPy makes float64), and no torch.set_default_dtype(torch.float64).",
         "tensorflow": "Use float32: tf.cast(x, tf.float32), dtype=np.float32 where arrays are made (NumPy makes float64), and tf.keras.backend.set_floatx('float32').",
@@ -105,5 +129,4 @@ RULE: Rule[Case] = Rule(
         ANY: "Use float32.",
     },
     find=find,
-    needs_device=True,
 )

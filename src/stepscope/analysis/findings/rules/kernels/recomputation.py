@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import polars as pl
 
+from stepscope.analysis.compute.repeated import repeated_ops
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.host_ops import of_host_ops
 from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.spread import OF_KEPT
@@ -15,9 +17,14 @@ from stepscope.registers.policy.device_findings import MEMORY_TO_KEEP_ACTIVATION
 from stepscope.registers.policy.findings import WORTH_A_FINDING
 from stepscope.units import size
 
+_AGAIN = "computes activations again that checkpointing dropped."
+
 
 def find(case: Case) -> Finding | None:
     """Kernels that run again what the forward pass has computed."""
+    if case.device is None:
+        ops = repeated_ops(case.trace, case.ops).select("event", least=pl.lit(0.0), most=pl.lit(0.0))
+        return of_host_ops(case, RULE, ops, _AGAIN)
     repeated = case.compute.repeated
     again = repeated["event"]
     owned = case.free(pl.col("part") == "compute", pl.col("named_by").is_in(again.implode()))
@@ -26,7 +33,7 @@ def find(case: Case) -> Finding | None:
     if ns < WORTH_A_FINDING * case.step_ns or (free is not None and free <= 0):
         return None
     room = f" {size(free)} of the device's memory were never used." if free else ""
-    detail = f"{case.of_step(ns)} computes activations again that checkpointing dropped.{room}"
+    detail = f"{case.of_step(ns)} {_AGAIN}{room}"
     is_compiled = bool((repeated["how"] == "program").any())
     return timed(
         case,
@@ -71,8 +78,9 @@ RULE: Rule[Case] = Rule(
     code="recomputation",
     title="Activations are computed twice",
     turn=175,
+    turn_without_device=103,
     page="ops",
-    owns="kernels below a checkpoint, or products and attention of the forward pass that run again on autograd's thread; in a compiled program, those of rematerialised ops",
+    owns="kernels (without a device, ops of PyTorch) below a checkpoint, or products and attention of the forward pass that run again on autograd's thread; in a compiled program, those of rematerialised ops",
     change="they are neither launched nor run; in a compiled program only at best, since what is kept has to be written and read, and a fused kernel may compute gradients as well",
     fix={
         "pytorch": "Keep the activations: remove torch.utils.checkpoint (gradient_checkpointing), or checkpoint only some layers, as far as memory allows.",
@@ -80,5 +88,4 @@ RULE: Rule[Case] = Rule(
         ANY: "Keep the activations instead of computing them twice, as far as memory allows.",
     },
     find=find,
-    needs_device=True,
 )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Iterable
 
 import polars as pl
@@ -12,8 +10,16 @@ from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.dispatched import at_or_below, without_dispatch
 from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.host_ops import of_host_ops
 from stepscope.analysis.findings.promise import shorten_kernels, timed
 from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.analysis.ops.score_shapes import BATCHED, count_elements, is_square, made_sizes, shapes_of_text
+from stepscope.registers.calibration.host_ops import (
+    HOST_ATTENTION_BEST,
+    HOST_ATTENTION_WORST,
+    HOST_LONG_ATTENTION_BEST,
+    HOST_LONG_ATTENTION_WORST,
+)
 from stepscope.registers.calibration.kernels import (
     CAUSAL_WORK,
     FUSED_ATTENTION_BEST,
@@ -27,16 +33,17 @@ from stepscope.registers.calibration.kernels import (
 from stepscope.registers.policy.compute import FEWEST_PIECES
 from stepscope.registers.policy.device_findings import SCORES_LENGTH
 from stepscope.registers.policy.findings import MAJORITY, WORTH_A_FINDING
+from stepscope.registers.policy.host_code import HOST_SCORES_LENGTH, HOST_SCORES_LONG
 from stepscope.trace.lookup import are_named, distinct, events_named
 from stepscope.trace.schema import Text
 from stepscope.trace.scopes import ancestors
 
+_WHY = "is spent in attention as separate products, masks and softmax."
 _PRODUCT = r"(?i)bmm|matmul|^(aten::)?mm$|dot_general|einsum|gemm"
 _SOFTMAX = r"(?i)softmax"
 _MASKS = r"^aten::(masked_fill_?|where|add_?)$"
 _OF_LIBRARY = r"::"  # as the names of ops that are no instructions of a program
 _NODE = r"^autograd::engine::evaluate_function: "
-_BATCHED = 3  # sides of a batch of matrices
 _WIDTHS = (1, 2, 4)  # bytes of an element: of a mask, and of scores
 
 
@@ -45,6 +52,8 @@ def find(case: Case) -> Finding | None:
     scores = _score_ops(case)
     if scores.is_empty():
         return None
+    if case.device is None:
+        return _on_host(case, scores)
     found = _work(case, scores)
     work = found.with_columns(dur_ns=case.trace.events["dur_ns"].gather(found["event"]))
     total = int(work["dur_ns"].sum())
@@ -59,8 +68,26 @@ def find(case: Case) -> Finding | None:
     if ns < WORTH_A_FINDING * case.step_ns:
         return None
     chosen = work.select("event", least=pl.lit(least), most=pl.lit(most))
-    detail = f"{case.of_step(ns)} is spent in attention as separate products, masks and softmax."
+    detail = f"{case.of_step(ns)} {_WHY}"
     return timed(case, RULE, owned, _dispatched_once(case, scores, shorten_kernels(case, chosen)), detail)
+
+
+def _on_host(case: Case, scores: pl.DataFrame) -> Finding | None:
+    """PyTorch has an attention for CPUs that keeps a block of the scores in the cache."""
+    if case.trace.info.framework != "pytorch":
+        return None
+    mine = case.ops.filter(pl.col("event").is_in(scores["event"].implode()))
+    double = mine["dtypes"].cast(pl.String).str.starts_with('["double"').fill_null(False)
+    softmax = mine.select(pl.col("name", "shapes").cast(Text))
+    lengths = [shape[-1] for text in _shapes_of(softmax, _SOFTMAX) for shape in shapes_of_text(text)[:1]]
+    length = max(lengths, default=0)
+    if length < HOST_SCORES_LENGTH or int(double.sum()) > MAJORITY * len(mine):
+        return None
+    least, most = (HOST_ATTENTION_BEST, HOST_ATTENTION_WORST)
+    if length >= HOST_SCORES_LONG:
+        least, most = (HOST_LONG_ATTENTION_BEST, HOST_LONG_ATTENTION_WORST)
+    chosen = scores.select("event", least=pl.lit(least, pl.Float64), most=pl.lit(most, pl.Float64))
+    return of_host_ops(case, RULE, chosen, _WHY)
 
 
 def _dispatched_once(case: Case, scores: pl.DataFrame, change: Change) -> Change:
@@ -165,7 +192,7 @@ def _score_ops(case: Case) -> pl.DataFrame:
     halved = pl.col("shapes").is_in(_touching(touching, _causal_sizes(ops, sizes)).implode())
     left = pl.when(halved).then(pl.col("flops") * CAUSAL_WORK).otherwise("flops")
     # A view of the scores takes the host's time only; it goes with them.
-    works = (pl.col("device_total_ns") > 0) | ~product
+    works = (pl.col("device_total_ns") > 0) | ~product | pl.lit(case.device is None)
     found = ops.filter(pl.col("shapes").is_in(touching.implode()), works)
     # The outer op of a product (matmul around bmm) would count its work twice: kernels belong to the inner one.
     known = found.select("event", product=product, flops=pl.when(product).then(left))
@@ -175,8 +202,10 @@ def _score_ops(case: Case) -> pl.DataFrame:
 
 def _stacks(texts: Iterable[str], sizes: set[int]) -> set[int]:
     """How many elements the scores of several layers have that a loop over layers keeps for its backward pass."""
-    shapes = (shape for text in texts for shape in _shapes(text))
-    return {_elements(shape) for shape in shapes if _is_square(shape) and _elements(shape[1:]) in sizes}
+    shapes = (shape for text in texts for shape in shapes_of_text(text))
+    return {
+        count_elements(shape) for shape in shapes if is_square(shape) and count_elements(shape[1:]) in sizes
+    }
 
 
 def _filling(case: Case, tables: set[int]) -> pl.DataFrame:
@@ -189,7 +218,10 @@ def _filling(case: Case, tables: set[int]) -> pl.DataFrame:
 
 def _touching(texts: pl.Series, sizes: set[int]) -> pl.Series:
     """The shapes of ops that read or make a tensor of one of these sizes."""
-    touched = [bool(sizes & {*map(_elements, _shapes(text)), *_made_sizes(_shapes(text))}) for text in texts]
+    touched = [
+        bool(sizes & {*map(count_elements, shapes_of_text(text)), *made_sizes(shapes_of_text(text))})
+        for text in texts
+    ]
     found: pl.Series = texts.filter(pl.Series(touched, dtype=pl.Boolean))
     return found
 
@@ -202,12 +234,12 @@ def _causal_sizes(ops: pl.DataFrame, sizes: set[int]) -> set[int]:
     )  # may mask as well, whatever its name
     masking = ops.filter(name.str.contains(_MASKS) | fused)["shapes"].unique()
     return {
-        _elements(table)
-        for shapes in map(_shapes, masking)
+        count_elements(table)
+        for shapes in map(shapes_of_text, masking)
         for table in shapes
-        if _elements(table) in sizes and _is_square(table)
+        if count_elements(table) in sizes and is_square(table)
         for mask in shapes
-        if _elements(table) > _elements(mask) == table[-1] ** 2 and mask[-2:] == table[-2:]
+        if count_elements(table) > count_elements(mask) == table[-1] ** 2 and mask[-2:] == table[-2:]
     }
 
 
@@ -215,8 +247,10 @@ def _score_sizes(ops: pl.DataFrame) -> set[int]:
     """How many elements the tables of scores have."""
     softmax = _shapes_of(ops, _SOFTMAX)
     if softmax:
-        shapes = [shape for text in softmax for shape in _shapes(text)[:1]]
-        long = {_elements(shape) for shape in shapes if len(shape) >= _BATCHED and shape[-2] >= SCORES_LENGTH}
+        shapes = [shape for text in softmax for shape in shapes_of_text(text)[:1]]
+        long = {
+            count_elements(shape) for shape in shapes if len(shape) >= BATCHED and shape[-2] >= SCORES_LENGTH
+        }
         # The softmax of a loss, or of an output, is taken of what weights make: not of a product for each head.
         return long & _made(ops)
     reduced = _squares(_shapes_of(ops, r"^(reduce_(max|sum)|exp|div)$"))
@@ -229,12 +263,14 @@ def _made(ops: pl.DataFrame) -> set[int]:
     """How many elements the products of two batches of matrices have."""
     texts = _shapes_of(ops, _PRODUCT)
     # A product that adds (baddbmm) has what it adds before its operands.
-    return {size for text in texts for size in _made_sizes([shape for shape in _shapes(text) if shape][-2:])}
+    return {
+        size for text in texts for size in made_sizes([shape for shape in shapes_of_text(text) if shape][-2:])
+    }
 
 
 def _squares(texts: Iterable[str]) -> set[int]:
     """How many elements the batches of square tables have that ops of these shapes read."""
-    return {_elements(shape) for text in texts for shape in _shapes(text) if _is_square(shape)}
+    return {count_elements(shape) for text in texts for shape in shapes_of_text(text) if is_square(shape)}
 
 
 def _shapes_of(ops: pl.DataFrame, pattern: str) -> list[str]:
@@ -243,51 +279,19 @@ def _shapes_of(ops: pl.DataFrame, pattern: str) -> list[str]:
     return list(distinct(ops["shapes"].filter(named)).cast(pl.String))
 
 
-def _made_sizes(shapes: list[list[int]]) -> set[int]:
-    """How many elements the product of two batches of matrices may have, whichever sides it sums over."""
-    if len(shapes) != 2 or min(map(len, shapes)) < _BATCHED or shapes[0][:-2] != shapes[1][:-2]:
-        return set()
-    batch, (one, other) = math.prod(shapes[0][:-2]), (shape[-2:] for shape in shapes)
-    return {
-        batch * math.prod(one) * math.prod(other) // (side * side) for side in set(one) & set(other) if side
-    }
-
-
-def _is_square(shape: list[int]) -> bool:
-    return len(shape) >= _BATCHED and shape[-1] == shape[-2] >= SCORES_LENGTH
-
-
-def _shapes(text: str) -> list[list[int]]:
-    """The shapes of an op's inputs that are tensors of numbers known."""
-    try:
-        found = json.loads(text)
-    except ValueError:
-        return []
-    if not isinstance(found, list):
-        return []
-    return [
-        shape
-        for shape in found
-        if isinstance(shape, list) and shape and all(isinstance(n, int) for n in shape)
-    ]
-
-
-def _elements(shape: list[int]) -> int:
-    return math.prod(shape)
-
-
 RULE: Rule[Case] = Rule(
     code="unfused-attention",
     title="Attention runs as separate kernels",
+    title_without_device="Attention runs as separate ops",
     turn=180,
+    turn_without_device=102,
     page="kernels",
-    owns="kernels that read or write the matrix of attention scores, or a stack of those of several layers",
-    change="only its products remain, at 28 to 45 % of the 16-bit peak (30 to 65 % of the fp32 peak, 15 to 35 % of the TF32 peak, if they stay in these); the host dispatches nothing between them, and at best one call for two products; half of the products if all heads share a square mask",
+    owns="kernels that read or write the matrix of attention scores, or a stack of those of several layers; without a device, ops of PyTorch that do, from length 256",
+    change="only its products remain, at 28 to 45 % of the 16-bit peak (30 to 65 % of the fp32 peak, 15 to 35 % of the TF32 peak, if they stay in these); the host dispatches nothing between them, and at best one call for two products; half of the products if all heads share a square mask. Without a device, 45 to 90 % of the time of the ops remains, from length 1024 18 to 45 %",
     fix={
         "pytorch": "Use torch.nn.functional.scaled_dot_product_attention, which runs as one kernel; is_causal=True instead of a mask below the diagonal.",
         "jax": "Use jax.nn.dot_product_attention(implementation='cudnn').",
         ANY: "Use a fused attention kernel.",
     },
     find=find,
-    needs_device=True,
 )

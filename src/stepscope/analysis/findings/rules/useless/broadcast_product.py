@@ -10,15 +10,20 @@ import polars as pl
 
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.host_ops import of_host_ops
 from stepscope.analysis.findings.promise import of_kernels
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.formulas.constants import PRECISION_BYTES
+from stepscope.analysis.host.views import ONLY_VIEWS
 from stepscope.analysis.ops.broadcasts import BEGINNING, Pairs, may_begin, pairs_of
 from stepscope.analysis.ops.shapes import recorded_strides, shapes_in
 from stepscope.analysis.xla.broadcasts import AllPairs, broadcast_sums
 from stepscope.analysis.xla.hlo_module import as_kernel, read_module
 from stepscope.analysis.xla.ops import events_of_programs, programs_that_ran
-from stepscope.registers.calibration.kernels import FLOPS_OF_PEAK_INSTRUCTION
+from stepscope.registers.calibration.host_ops import HOST_PAIRS_BEST, HOST_PAIRS_WORST
+from stepscope.registers.calibration.kernels import (
+    FLOPS_OF_PEAK_INSTRUCTION,
+)
 from stepscope.registers.calibration.products import (
     PRODUCT_TRAFFIC_BEST,
     PRODUCT_TRAFFIC_WORST,
@@ -36,6 +41,10 @@ from stepscope.registers.policy.useless_work import (
 from stepscope.trace.lookup import is_named
 from stepscope.trace.scopes import ancestors
 
+# Ops that others call for the same work, as square calls pow.
+_COMPOSED = tuple(
+    f"aten::{name}" for name in ("pow", "sub", "mul", "sum", "mean", "div", "linalg_vector_norm")
+)
 _NODE = r"Backward\d*$"
 _CALL = ("name", "shapes", "strides", "inputs")
 _SIDES = ("one", "other")  # a gradient for each
@@ -45,6 +54,8 @@ _WORK = {"elements": pl.Float64, "pairs": pl.Float64, "products": pl.Float64, "p
 
 def find(case: Case) -> Finding | None:
     """In compiled programs by their code, else by the ops and the shapes that they are given."""
+    if case.device is None:
+        return _in_ops(case)
     if not case.peaks:
         return None
     return (case.runs_programs and _in_programs(case)) or _in_ops(case)
@@ -102,6 +113,8 @@ def _in_ops(case: Case) -> Finding | None:
     ]
     rows += _gradients(calls.filter("backward"), found)
     table = pl.DataFrame(rows, schema={"op": pl.UInt32, "group": pl.UInt32, **_WORK}, orient="row")
+    if case.device is None:
+        return _on_host(case, table)
     kernels = case.compute.kernels.select("event", "time_ns", "precision")
     launched = case.trace.kernels.select("event", "op").drop_nulls("op").join(table, on="op")
     return _found(case, launched.join(kernels, on="event"))
@@ -114,8 +127,7 @@ def _passes(one: Pairs) -> int:
 def _calls(case: Case) -> pl.DataFrame | None:
     """track, op, name, shapes, strides, inputs, backward of the ops that launch work themselves, in order; None where none broadcasts."""
     events = case.trace.events
-    mine = case.compute.kernels.select("event").join(case.trace.kernels.select("event", "op"), on="event")
-    launching = mine["op"].drop_nulls().unique()
+    launching = _computing(case)
     ops = case.trace.ops.select(
         op="event", shapes=pl.col("shapes").cast(pl.String), inputs=pl.col("concrete_inputs").cast(pl.String)
     ).drop_nulls("shapes")
@@ -132,6 +144,39 @@ def _calls(case: Case) -> pl.DataFrame | None:
         start=events["start_ns"].gather(ops["op"]),
         backward=ancestors(events, nodes).gather(ops["op"]).is_not_null(),
     ).sort("track", "start")
+
+
+def _computing(case: Case) -> pl.Series:
+    """The ops that launch kernels, or on a host those that compute and do not leave it to another op."""
+    if case.device is not None:
+        mine = case.compute.kernels.select("event").join(case.trace.kernels.select("event", "op"), on="event")
+        return mine["op"].drop_nulls().unique()
+    ops = case.ops.filter(pl.col("step").is_not_null(), ~pl.col("name").cast(pl.String).is_in(ONLY_VIEWS))
+    leaves = ops.filter(pl.col("name").cast(pl.String).is_in(_COMPOSED))["event"]
+    composed = case.trace.events["parent"].gather(leaves)
+    found: pl.Series = ops["event"].filter(~ops["event"].is_in(composed.drop_nulls().implode()))
+    return found
+
+
+def _on_host(case: Case, table: pl.DataFrame) -> Finding | None:
+    """The same where the ops compute: matrix products are so fast beside a broadcast that hardly any of their time remains."""
+    if table.is_empty():
+        return None
+    elements, pairs = table.sort("elements", descending=True).select("elements", "pairs").row(0)
+    chosen = table.select(
+        event="op",
+        least=pl.lit(HOST_PAIRS_BEST, pl.Float64),
+        most=pl.lit(HOST_PAIRS_WORST, pl.Float64),
+    )
+    evidence = {"broadcast_elements": int(elements), "pairs": int(pairs)}
+    return of_host_ops(case, RULE, chosen, _why(elements, pairs), evidence)
+
+
+def _why(elements: float, pairs: float) -> str:
+    return (
+        f"is spent on all pairs of two sets of vectors: these are broadcast to {elements:,.0f} numbers, which are added"
+        f" up to {pairs:,.0f}. A matrix product gives the same, and computes none of them one by one."
+    )
 
 
 def _gradients(backward: pl.DataFrame, found: list[Pairs]) -> Iterator[_Row]:
@@ -171,21 +216,19 @@ def _found(case: Case, work: pl.DataFrame) -> Finding | None:
     if whole_work < BROADCAST_ELEMENTS_LEAST * max(1, len(case.lengths)):
         return None
     elements, pairs = left.sort("elements", descending=True).select("elements", "pairs").row(0)
-    why = (
-        f"is spent on all pairs of two sets of vectors: these are broadcast to {elements:,.0f} numbers, which are added"
-        f" up to {pairs:,.0f}. A matrix product gives the same, and computes none of them one by one."
-    )
     evidence = {"broadcast_elements": int(elements), "pairs": int(pairs)}
-    return of_kernels(case, RULE, left.select("event", "least", "most"), why, evidence=evidence)
+    chosen = left.select("event", "least", "most")
+    return of_kernels(case, RULE, chosen, _why(elements, pairs), evidence=evidence)
 
 
 RULE: Rule[Case] = Rule(
     code="broadcast-product",
     title="A broadcast computes what a matrix product would",
     turn=185,
+    turn_without_device=101,
     page="ops",
-    owns="kernels that compute squared distances, inner products or weighted sums of all pairs of two sets of vectors by a broadcast ([N, 1, D] against [1, K, D]) and a sum over an axis that both have, from 100 million elements a step: in PyTorch a difference and its square, or a product, the sum, and ops of the backward pass on tensors of that shape; in compiled programs fused kernels, according to their code",
-    change="matrix products at 30 to 70 % of the peak of their format (fp32 without TF32), and 2 to 7 passes over the result of each pair (in compiled programs 2 to 4) at 70 to 88 % of memory bandwidth; from half of the time on nothing is promised",
+    owns="kernels that compute squared distances, inner products or weighted sums of all pairs of two sets of vectors by a broadcast ([N, 1, D] against [1, K, D]) and a sum over an axis that both have, from 100 million elements a step (without a device, of any size): in PyTorch a difference and its square, or a product, the sum, and ops of the backward pass on tensors of that shape; in compiled programs fused kernels, according to their code",
+    change="matrix products at 30 to 70 % of the peak of their format (fp32 without TF32), and 2 to 7 passes over the result of each pair (in compiled programs 2 to 4) at 70 to 88 % of memory bandwidth; from half of the time on nothing is promised. Without a device, 1 to 10 % of the time of the ops remains",
     fix={
         "pytorch": "Use a matrix product, which makes only the N × K results: for squared distances expand the square, torch.addmm(b.square().sum(1), a, b.t(), alpha=-2) plus a.square().sum(1, keepdim=True) (not needed for an argmin over b), or torch.cdist; for products a @ b.t() or torch.einsum. Where distances are tiny against the vectors, subtract the mean of the vectors first, or clamp at zero before a root.",
         "jax": "Use a matrix product, which makes only the N × K results: for squared distances expand the square, jnp.sum(b * b, -1) - 2 * a @ b.T, plus jnp.sum(a * a, -1)[:, None] (not needed for an argmin over b), with precision='highest' if TF32 is too coarse; for products jnp.einsum or a @ b.T.",
@@ -193,5 +236,4 @@ RULE: Rule[Case] = Rule(
         ANY: "Use a matrix product, which makes only the N × K results: for squared distances expand the square, |a|² - 2 a·b + |b|².",
     },
     find=find,
-    needs_device=True,
 )

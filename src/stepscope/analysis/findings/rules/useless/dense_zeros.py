@@ -7,8 +7,10 @@ import math
 import msgspec
 import polars as pl
 
+from stepscope.analysis.compute.classes import are_products
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.host_ops import computed_ns, of_host_ops
 from stepscope.analysis.findings.promise import of_kernels
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.spread import OF_BOUNDS
@@ -16,6 +18,7 @@ from stepscope.analysis.formulas.constants import ITEM_BYTES
 from stepscope.analysis.matrices import SampledMatrix, sampled_matrices
 from stepscope.analysis.serving.workload import INFERENCE
 from stepscope.lazy import dataclass
+from stepscope.registers.calibration.host_ops import HOST_SPARSE_ENTRY_FAST, HOST_SPARSE_ENTRY_SLOWLY
 from stepscope.registers.calibration.kernels import (
     FUSED_CHAIN_BANDWIDTH,
     PARAMETER_BYTES,
@@ -28,12 +31,15 @@ from stepscope.registers.calibration.kernels import (
 from stepscope.registers.policy.findings import WORTH_A_FINDING
 from stepscope.registers.policy.useless_work import (
     DENSE_ROWS_LEAST,
+    DENSE_ROWS_LEAST_ON_HOST,
     DENSE_TIMES_COLUMNS,
     MOSTLY_ZEROS,
     NEIGHBOURS_LEAST,
     NEIGHBOURS_MOST,
     UNSURE_ZEROS,
 )
+
+_COUNTED_TITLE = "Products multiply by a huge matrix that is mostly zeros"
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,8 @@ class _Sampled:
 
 def find(case: Case) -> Finding | None:
     """A matrix of n × n, as of the edges of a graph, times one with few columns; no product makes an n × n matrix."""
+    if case.device is None:
+        return _on_host(case)
     if not case.peaks or not case.peaks.bytes_per_s:
         return None
     rows = _products(case)
@@ -114,14 +122,43 @@ def _find_sampled(
         return None
     side = int(left["side"].max() or 0)  # type: ignore[arg-type]
     share = sampled[side].most
-    why = (
+    why = _why(side, share)
+    chosen = left.select("event", "least", pl.col("most").clip(upper_bound=1.0))
+    evidence = {"side": side, "nonzero": share}
+    found = of_kernels(case, RULE, chosen, why, evidence=evidence, title=_COUNTED_TITLE, spread=OF_BOUNDS)
+    return found and msgspec.structs.replace(found, certainty=1.0)
+
+
+def _why(side: int, share: float) -> str:
+    return (
         f"multiplies by a matrix of {side:,} × {side:,} that is mostly zeros: 1 of {round(1 / share):,} entries is not zero "
         f"({share * side:.3g} in a row), as counted in a sample of its rows after the recording."
     )
-    chosen = left.select("event", "least", pl.col("most").clip(upper_bound=1.0))
-    evidence = {"side": side, "nonzero": share}
-    title = "Products multiply by a huge matrix that is mostly zeros"
-    found = of_kernels(case, RULE, chosen, why, evidence=evidence, title=title, spread=OF_BOUNDS)
+
+
+def _on_host(case: Case) -> Finding | None:
+    """Where a CPU computes the products: by the count alone, since layers have weights of such sizes, too."""
+    zeros = {side: each.most for side, each in _sampled(case).items() if each.most <= MOSTLY_ZEROS}
+    if not zeros or case.trace.info.framework != "pytorch":
+        return None
+    products = case.ops.filter(are_products(case.ops["name"]), pl.col("step").is_not_null())
+    calls = products.select("event", shapes=pl.col("shapes").cast(pl.String)).drop_nulls()
+    rows = calls.join(_squares(calls["shapes"].unique(), DENSE_ROWS_LEAST_ON_HOST), on="shapes")
+    rows = rows.filter(pl.col("side").is_in(list(zeros)))
+    share = pl.col("side").replace_strict(zeros, return_dtype=pl.Float64)
+    chosen = rows.select(
+        "event",
+        "side",
+        least=share * HOST_SPARSE_ENTRY_FAST,
+        most=share * HOST_SPARSE_ENTRY_SLOWLY,
+    ).filter((pl.col("least") * pl.col("most")).sqrt() < 1)
+    chosen = chosen.with_columns(pl.col("most").clip(upper_bound=1.0))
+    times = chosen.join(computed_ns(case, chosen["event"]), left_on="event", right_on="op")
+    if times.is_empty():
+        return None
+    side = int(times.sort("ns", descending=True)["side"][0])
+    evidence = {"side": side, "nonzero": zeros[side]}
+    found = of_host_ops(case, RULE, chosen, _why(side, zeros[side]), evidence, _COUNTED_TITLE, OF_BOUNDS)
     return found and msgspec.structs.replace(found, certainty=1.0)
 
 
@@ -148,19 +185,25 @@ def _products(case: Case) -> pl.DataFrame:
     calls = calls.with_columns(op=op).join(
         case.ops.select(op="event", shapes=pl.col("shapes").cast(pl.String)), on="op"
     )
-    sides = {text: found for text in calls["shapes"].unique().drop_nulls() if (found := _sides(text))}
+    return calls.join(
+        _squares(calls["shapes"].unique(), DENSE_ROWS_LEAST), on="shapes", maintain_order="left"
+    )
+
+
+def _squares(texts: pl.Series, rows_least: int) -> pl.DataFrame:
+    """shapes, side of products with such a matrix."""
+    sides = {text: found for text in texts.drop_nulls() if (found := _sides(text))}
     made = {rows for rows, _, columns in sides.values() if rows == columns}
     squares = {
         text: rows
         for text, (rows, inner, columns) in sides.items()
-        if rows == inner and rows not in made and rows >= DENSE_ROWS_LEAST
+        if rows == inner and rows not in made and rows >= rows_least
         if columns * DENSE_TIMES_COLUMNS <= rows
     }
-    table = pl.DataFrame(
+    return pl.DataFrame(
         {"shapes": list(squares), "side": list(squares.values())},
         schema={"shapes": pl.String, "side": pl.Int64},
     )
-    return calls.join(table, on="shapes", maintain_order="left")
 
 
 def _sides(text: str) -> tuple[int, int, int] | None:
@@ -184,15 +227,15 @@ RULE: Rule[Case] = Rule(
     code="dense-zeros",
     title="Products multiply by a huge matrix that may be mostly zeros",
     turn=178,
+    turn_without_device=98,
     page="kernels",
     certainty=UNSURE_ZEROS,
-    owns="products with a square left matrix that has 4096 rows or more and at least 8 times as many as the other has columns, if no product of the step makes a matrix of that size",
-    change="each row of the result reads 8 to 150 rows of the other matrix at 60 % of memory bandwidth, as a sparse product does. If the capture counted the entries that are not zero, it reads as many rows as there are in its row of the matrix: at 55 to 110 % of memory bandwidth in JAX, and up to 190 % in PyTorch (rows stay in the cache), but 6 to 70 % if the job trains, by the way that the backward pass takes; nothing is found if the matrix is not mostly zeros",
+    owns="products with a square left matrix that has 4096 rows or more and at least 8 times as many as the other has columns, if no product of the step makes a matrix of that size; without a device, ops of PyTorch from 1024 rows, if the capture counted the zeros",
+    change="each row of the result reads 8 to 150 rows of the other matrix at 60 % of memory bandwidth, as a sparse product does. If the capture counted the entries that are not zero, it reads as many rows as there are in its row of the matrix: at 55 to 110 % of memory bandwidth in JAX, and up to 190 % in PyTorch (rows stay in the cache), but 6 to 70 % if the job trains, by the way that the backward pass takes; nothing is found if the matrix is not mostly zeros. Without a device, an entry that is not zero takes 5 (compressed rows) to 120 (coordinates) times as long as one of the dense matrix",
     fix={
         "pytorch": "Keep only what is not zero of a matrix that is mostly zeros (an adjacency matrix): a sparse matrix (A.to_sparse_csr() @ x; in training, with a CSR matrix of its transpose for the backward pass), or gather the rows of the edges and index_add_ (scatter) them, which writes a message for each edge and is slower.",
         "jax": "Keep only what is not zero of a matrix that is mostly zeros (an adjacency matrix): gather the rows of the edges and sum them with jax.ops.segment_sum, or jax.experimental.sparse.BCOO.",
         ANY: "Keep only what is not zero of a matrix that is mostly zeros (an adjacency matrix): a sparse product, or gather and scatter.",
     },
     find=find,
-    needs_device=True,
 )

@@ -8,11 +8,13 @@ from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.dispatched import at_or_below, without_dispatch
 from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.host_ops import of_host_ops
 from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.serving.workload import INFERENCE
 from stepscope.registers.policy.findings import WORTH_SHOWING
 
+_DROPS = "drops activations at random, as only training should."
 _DROPOUT = r"^aten::(native_)?(alpha_|feature_)?dropout_?$"
 
 
@@ -26,6 +28,9 @@ def find(case: Case) -> Finding | None:
     ops = events.filter(pl.col("name").is_in(wanted.implode()), pl.col("kind") == "op")["id"]
     if ops.is_empty():
         return None
+    if case.device is None:
+        spared = ops.to_frame("event").with_columns(least=pl.lit(0.0), most=pl.lit(0.0))
+        return of_host_ops(case, RULE, spared, _DROPS)
     inside = at_or_below(events, ops)
     kernels = case.trace.kernels.filter(pl.col("op").is_in(inside.implode()))["event"]
     named = pl.concat([inside, kernels]).implode()
@@ -34,7 +39,7 @@ def find(case: Case) -> Finding | None:
     if kernels.is_empty() or ns < WORTH_SHOWING * case.step_ns:
         return None
     gone = case.plan.with_device(pl.col("event").is_in(kernels.implode()))
-    detail = f"{case.of_step(ns)} drops activations at random, as only training should."
+    detail = f"{case.of_step(ns)} {_DROPS}"
     return timed(case, RULE, owned, without_dispatch(Change(gone, gone), inside), detail)
 
 
@@ -42,13 +47,13 @@ RULE: Rule[Case] = Rule(
     code="dropout-in-inference",
     title="Inference runs in training mode",
     turn=148,
+    turn_without_device=104,
     page="ops",
-    owns="kernels and dispatch of dropout in inference",
+    owns="kernels and dispatch of dropout in inference; without a device, the ops themselves",
     change="they are neither launched nor run",
     fix={
         "pytorch": "Call model.eval() before inference: dropout is off then, and norms use their running statistics. The results change, too: they were random.",
         ANY: "Switch dropout off in inference.",
     },
     find=find,
-    needs_device=True,
 )

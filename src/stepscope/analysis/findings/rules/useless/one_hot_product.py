@@ -7,8 +7,10 @@ import math
 import msgspec
 import polars as pl
 
+from stepscope.analysis.compute.classes import are_products
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding, Interval
+from stepscope.analysis.findings.host_ops import of_host_ops
 from stepscope.analysis.findings.programs.host_programs import going_share, host_programs, of_instructions
 from stepscope.analysis.findings.promise import of_kernels, timed
 from stepscope.analysis.findings.rule import ANY, Rule
@@ -30,7 +32,7 @@ _WHY = "makes one-hot matrices of {:,} classes and multiplies by them, which loo
 def find(case: Case) -> Finding | None:
     """In compiled programs by their code, else by the ops."""
     if case.device is None:
-        return _on_host(case)
+        return _in_ops(case) if case.trace.info.framework == "pytorch" else _on_host(case)
     return (case.runs_programs and _in_programs(case)) or _in_ops(case)
 
 
@@ -98,7 +100,10 @@ def _looked_up(case: Case, products: pl.DataFrame, given: dict[str, tuple[int, i
 
 
 def _found(case: Case, chosen: pl.DataFrame, classes: int) -> Finding | None:
-    return of_kernels(case, RULE, chosen, _WHY.format(classes), evidence={"classes": classes})
+    why = _WHY.format(classes)
+    if case.device is None:
+        return of_host_ops(case, RULE, chosen, why, {"classes": classes})
+    return of_kernels(case, RULE, chosen, why, evidence={"classes": classes})
 
 
 def _in_ops(case: Case) -> Finding | None:
@@ -116,7 +121,12 @@ def _in_ops(case: Case) -> Finding | None:
         return None
     used = {inputs[text][0] for text in forward["shapes"].unique()}
     turned = {(classes, count) for count, classes in used}
-    of_gradient = [text for text, found in inputs.items() if found and found[0] in turned]
+    # The gradient of a layer's weight has the one-hot matrix on its right.
+    of_gradient = [
+        text
+        for text, found in inputs.items()
+        if found and (found[0] in turned or (len(found) > 1 and found[1] in used))
+    ]
     is_gradient = pl.col("product") & pl.col("backward") & pl.col("shapes").is_in(of_gradient)
     making = ~pl.col("product") & ~pl.col("backward") & pl.col("shapes").is_in(given)
     events = pl.concat(
@@ -147,7 +157,9 @@ def _is_named(case: Case, pattern: str) -> pl.Series:
 
 
 def _launched(case: Case, ops: pl.Series) -> pl.Series:
-    """The kernels of these ops; work of a program is a kernel itself."""
+    """The kernels of these ops; work of a program is a kernel itself, and on a host an op is."""
+    if case.device is None:
+        return ops
     mine = case.trace.kernels.filter(pl.col("op").is_in(ops.implode()) | pl.col("event").is_in(ops.implode()))
     found: pl.Series = mine["event"]
     return found
@@ -158,7 +170,7 @@ def _kernels(case: Case) -> pl.DataFrame:
     op = pl.coalesce(pl.col("op"), pl.col("event"))
     kernels = case.compute.kernels.select("event", "time_ns", "flops", product=pl.col("class") == "matmul")
     kernels = kernels.join(case.trace.kernels.select("event", op=op), on="event", how="left")
-    kernels = kernels.with_columns(op=op)
+    kernels = _ops_of_host(case) if case.device is None else kernels.with_columns(op=op)
     events = case.trace.events
     on_node = ancestors(events, _is_named(case, r"Backward\d*$")).gather(kernels["op"]).is_not_null()
     calls = case.ops.select(
@@ -167,6 +179,13 @@ def _kernels(case: Case) -> pl.DataFrame:
     rows = kernels.with_columns(node=on_node).join(calls, on="op")
     in_scope = pl.col("scope").str.contains(_BACKWARD).fill_null(False)
     return rows.select("event", "time_ns", "flops", "shapes", "product", backward=pl.col("node") | in_scope)
+
+
+def _ops_of_host(case: Case) -> pl.DataFrame:
+    """The same of ops that compute themselves."""
+    mine = case.ops.filter(pl.col("step").is_not_null())
+    product = are_products(mine["name"])
+    return mine.select("event", "flops", product=product, op="event", time_ns="host_self_ns")
 
 
 def _matrices(text: str) -> list[tuple[int, int]]:
@@ -182,9 +201,9 @@ RULE: Rule[Case] = Rule(
     code="one-hot-product",
     title="A product with a one-hot matrix looks up rows",
     turn=181,
-    turn_without_device=103,
+    turn_without_device=99,
     page="ops",
-    owns="products of the forward pass whose input is a one-hot matrix, their gradients, and the kernels that make it, from 256 classes; in compiled programs, according to their code, also where the CPU itself runs those of JAX",
+    owns="products of the forward pass whose input is a one-hot matrix, their gradients, and the kernels that make it (without a device, the ops of PyTorch themselves), from 256 classes; in compiled programs, according to their code, also where the CPU itself runs those of JAX",
     change="2 to 15 % of their time remains, as for a lookup; in compiled programs, 1.3 to 4 times what the device's memory needs for the rows",
     fix={
         "pytorch": "Look the rows up: nn.Embedding, F.embedding(index, table) or table[index] instead of F.one_hot(index).float() @ table.",

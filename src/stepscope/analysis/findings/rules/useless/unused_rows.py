@@ -10,9 +10,11 @@ import polars as pl
 
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.host_ops import of_host_ops
 from stepscope.analysis.findings.promise import of_kernels
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.spread import OF_DEVICE
+from stepscope.analysis.host.views import ONLY_VIEWS
 from stepscope.analysis.labels import CountedLabels, counted_labels
 from stepscope.analysis.ops.logits import Logits, ops_on_logits
 from stepscope.analysis.serving.workload import INFERENCE, TRAINING
@@ -62,11 +64,11 @@ _NO_LABEL_FIX = (
 
 def find(case: Case) -> Finding | None:
     """By the labels that the capture counted; in inference, in compiled programs by their code, else by the ops."""
-    found = _without_label(case)
+    found = _without_label(case) if case.device is not None else None
     if found or case.workload == TRAINING:
         return found
     if case.runs_programs:
-        return _in_programs(case)
+        return _in_programs(case) if case.device is not None else None
     is_known = case.workload == INFERENCE and case.trace.info.framework == "pytorch"
     return _in_ops(case) if is_known else None
 
@@ -141,7 +143,12 @@ def _in_programs(case: Case) -> Finding | None:
 
 
 def _found(case: Case, chosen: pl.DataFrame, positions: int) -> Finding | None:
-    why = f"computes a product for all of {positions:,} positions, of which no kernel reads more than a part."
+    reader = "kernel" if case.device is not None else "op"
+    why = (
+        f"computes a product for all of {positions:,} positions, of which no {reader} reads more than a part."
+    )
+    if case.device is None:
+        return of_host_ops(case, RULE, chosen, why, {"positions": positions})
     return of_kernels(case, RULE, chosen, why, evidence={"positions": positions})
 
 
@@ -151,7 +158,8 @@ def _in_ops(case: Case) -> Finding | None:
         "event", "device_total_ns", pl.col("name", "shapes").cast(pl.String)
     )
     products = ops.filter(pl.col("name").is_in(_PRODUCTS))
-    readers = ops.filter(pl.col("device_total_ns") > 0, ~pl.col("name").is_in(_AROUND))
+    works = pl.col("device_total_ns") > 0 if case.device is not None else ~pl.col("name").is_in(ONLY_VIEWS)
+    readers = ops.filter(works, ~pl.col("name").is_in(_AROUND))
     passes = readers.filter(pl.col("name").is_in(_PASSES))
     single = _single_rows(case, ops)
     taken = _taken(ops) | {(math.prod(shape), shape[1]): shape[0] for shape in single}
@@ -174,7 +182,10 @@ def _in_ops(case: Case) -> Finding | None:
 
 
 def _kernels_of(case: Case, ops: pl.Series, least: float, most: float) -> pl.DataFrame:
-    kernels = case.trace.kernels.filter(pl.col("op").is_in(ops.implode()))["event"]
+    if case.device is None:
+        kernels = ops
+    else:
+        kernels = case.trace.kernels.filter(pl.col("op").is_in(ops.implode()))["event"]
     return kernels.to_frame("event").with_columns(least=pl.lit(least), most=pl.lit(most))
 
 
@@ -269,8 +280,9 @@ RULE: Rule[Case] = Rule(
     code="unused-rows",
     title="A product computes rows that nothing reads",
     turn=183,
+    turn_without_device=96,
     page="ops",
-    owns="products in inference if, after casts and other passes over the whole result, kernels read only some positions of it, or some columns of these, through views, an index or a gather; these passes count as well. In compiled programs: products if their code, or that of the program that uses the result, reads an eighth of the rows or less, and the passes over all rows. In PyTorch, also in training, if the capture counted that a loss ignores 40 % of its labels or more: all kernels of ops on rows of its logits, which are the head's product and its gradients, casts, and the loss; of the loss alone if other products make results of that shape, and nothing if other ops read all rows (`softmax`, `gather`)",
+    owns="products in inference if, after casts and other passes over the whole result, kernels read only some positions of it, or some columns of these, through views, an index or a gather; these passes count as well. In compiled programs: products if their code, or that of the program that uses the result, reads an eighth of the rows or less, and the passes over all rows. In PyTorch, also in training, if the capture counted that a loss ignores 40 % of its labels or more: all kernels of ops on rows of its logits, which are the head's product and its gradients, casts, and the loss; of the loss alone if other products make results of that shape, and nothing if other ops read all rows (`softmax`, `gather`). Without a device, the same by the ops of PyTorch, in inference",
     change="their time shrinks to the share of the rows that are read, at most to a tenth; passes over all rows shrink to the share that is read, or that has a label",
     fix={
         "pytorch": "Choose the positions before the product: head(hidden[:, -1]) instead of head(hidden)[:, -1]; where lengths differ, head(hidden[samples, last]).",
@@ -278,5 +290,4 @@ RULE: Rule[Case] = Rule(
         ANY: "Choose the positions before the product.",
     },
     find=find,
-    needs_device=True,
 )
