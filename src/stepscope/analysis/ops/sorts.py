@@ -133,7 +133,8 @@ def _kept(sort: Call, after: Iterable[Call], shape: Shape, axis: int) -> tuple[t
             if one.name == _SELECT:
                 axes[first[:along] + first[along + 1 :]] = mine - (along < mine)
             elif end - start < first[along]:
-                axes[(*first[:along], end - start, *first[along + 1 :])] = mine
+                part = (*first[:along], end - start, *first[along + 1 :])
+                axes[part] = mine
         elif end - start < first[mine]:
             reach = min(end, first[mine] - start)
             if reach > SORT_KEPT_MOST * first[mine]:

@@ -9,7 +9,7 @@ from stepscope.analysis.findings.apply import apply_rules
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.options import Options
 from stepscope.trace.trace import Trace
-from tests.analysis.findings.host_programs import handed_over, host_program_trace, run, run_inside
+from tests.analysis.findings.programs.host_programs import handed_over, host_program_trace, run, run_inside
 from tests.builders.hlo import program
 
 INSERT = """

@@ -10,7 +10,7 @@ import polars as pl
 
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding
-from stepscope.analysis.findings.host_ops import left_of_step
+from stepscope.analysis.findings.programs.host_ops import left_of_step
 from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import Rule
 from stepscope.analysis.host.functions import where

@@ -1,1 +1,1 @@
-"""Programs of JAX that the host itself runs: whose time is what, and what a change leaves of it."""
+"""What the host itself computes where there is no device: programs of JAX, and ops of PyTorch."""

@@ -68,7 +68,7 @@ def test_a_sort_whose_first_entries_are_used_is_first_and_owns_its_kernels() -> 
     assert first.evidence["row"] == 50257
     assert first.evidence["kept"] == 10
     assert first.share == pytest.approx(0.5, abs=0.06)
-    assert 1.4 < first.speedup.low < first.speedup.mid < first.speedup.high < 3.2
+    assert 1.4 < first.speedup.low < first.speedup.mid < first.speedup.high < 4
     assert "topk" in first.fix
     assert "slow-op" not in [each.code for each in found]
 
@@ -201,7 +201,7 @@ def in_program(kept: int = 10, named: str = "jit(search)/sort") -> Case:
 def test_a_sort_of_a_compiled_program() -> None:
     found = RULE.findings(in_program())[0]
     assert found.share == pytest.approx(0.5, abs=0.03)
-    assert 1.3 < found.speedup.low < found.speedup.mid < found.speedup.high < 2.7
+    assert 1.3 < found.speedup.low < found.speedup.mid < found.speedup.high < 3.3
     assert "jax.lax.top_k" in found.fix
 
 

@@ -104,7 +104,7 @@ RULE: Rule[Case] = Rule(
     turn=155,
     page="device",
     owns="`copy` between device and host that a compiled program waits for; where eager steps send more than five arrays of 16 MiB from pinned memory and compute less than half as long as they copy, all copies over the bus and the waits for them",
-    change="at worst, as much of it is hidden as there is computation; at best, the arrays stay on the device; advice if that may be nothing or more than 15 times as fast. For eager steps at best as much is hidden as there is computation; below 3 % of the step the finding is advice",
+    change="at worst, as much of it is hidden as there is computation; at best, the arrays stay on the device; advice if that may be nothing or a speed-up of more than 15. For eager steps at best as much is hidden as there is computation; below 3 % of the step the finding is advice",
     fix={
         "pytorch": "Keep weights on the device as far as memory allows: offload fewer layers (device_map and max_memory of accelerate; FSDP: a CPUOffloadPolicy for some modules only), or keep them in 8 or 4 bits so that they fit. What stays offloaded: compute more with each copy (a larger batch), and fetch a layer ahead on a stream of its own.",
         "jax": "Keep the arrays on the device (memory_kind='device') as far as memory allows: offload only what is large and used once a step, in few large arrays, and start each copy a layer ahead so that computation hides it.",

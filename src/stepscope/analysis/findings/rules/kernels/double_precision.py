@@ -7,7 +7,7 @@ import polars as pl
 from stepscope.analysis.compute.classes import PRODUCTS
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding
-from stepscope.analysis.findings.host_ops import of_host_ops
+from stepscope.analysis.findings.programs.host_ops import of_host_ops
 from stepscope.analysis.findings.promise import of_kernels
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.serving.workload import TRAINING

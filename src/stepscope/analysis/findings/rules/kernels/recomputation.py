@@ -8,7 +8,7 @@ from stepscope.analysis.compute.repeated import repeated_ops
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.finding import Finding
-from stepscope.analysis.findings.host_ops import of_host_ops
+from stepscope.analysis.findings.programs.host_ops import of_host_ops
 from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.spread import OF_KEPT

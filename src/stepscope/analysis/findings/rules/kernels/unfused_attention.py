@@ -10,7 +10,7 @@ from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.dispatched import at_or_below, without_dispatch
 from stepscope.analysis.findings.finding import Finding
-from stepscope.analysis.findings.host_ops import of_host_ops
+from stepscope.analysis.findings.programs.host_ops import of_host_ops
 from stepscope.analysis.findings.promise import shorten_kernels, timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.ops.score_shapes import BATCHED, count_elements, is_square, made_sizes, shapes_of_text

@@ -200,10 +200,10 @@ RULE: Rule[Case] = Rule(
     owns="kernels (without a device, ops) of sorts and argsorts of rows of 256 entries or more, of whose result only slices at one end are read, at most an eighth of a row; with the negation before and the reversal behind them, and in compiled programs what makes their operands. In JAX and TensorFlow on a GPU only up to 16 entries of rows of 1024 or more, of arrays with one or two dimensions in fp32 or bf16: for others XLA may sort anyway",
     change="a top-k takes 3 to 20 passes over the keys at memory bandwidth, and at least 10 to 60 µs; at worst also 30 µs for every two rows that a multiprocessor selects from at once, in compiled programs the time of one row on each (estimates: none was measured on a GPU). If the middle of both is more than 60 % of the sort, nothing is promised. Without a device, 3 to 33 % of the sort's time remains in PyTorch, by how much of a row is kept, and 0.1 to 10 % in compiled programs",
     fix={
-        "pytorch": "Ask for the largest or smallest entries only: scores.topk(k, dim=-1) (largest=False for the smallest) returns values and indices in order, in place of sort or argsort and [..., :k]; sorted=False if the order does not matter.",
-        "jax": "Ask for the largest entries only: values, indices = jax.lax.top_k(scores, k), in place of jnp.argsort(-scores)[..., :k]; of -distances for the smallest. jax.lax.approx_max_k is faster still on TPUs.",
-        "tensorflow": "Ask for the largest entries only: tf.math.top_k(scores, k) returns values and indices in order, in place of tf.sort or tf.argsort and [..., :k]; of -distances for the smallest.",
-        ANY: "Ask for the largest or smallest entries only, with a top-k in place of a sort.",
+        "pytorch": "Select the largest or smallest entries only: scores.topk(k, dim=-1) (largest=False for the smallest) returns values and indices in order, in place of sort or argsort and [..., :k]; sorted=False if the order does not matter.",
+        "jax": "Select the largest entries only: values, indices = jax.lax.top_k(scores, k), in place of jnp.argsort(-scores)[..., :k]; of -distances for the smallest. jax.lax.approx_max_k is faster still on TPUs.",
+        "tensorflow": "Select the largest entries only: tf.math.top_k(scores, k) returns values and indices in order, in place of tf.sort or tf.argsort and [..., :k]; of -distances for the smallest.",
+        ANY: "Select the largest or smallest entries only, with a top-k in place of a sort.",
     },
     find=find,
 )

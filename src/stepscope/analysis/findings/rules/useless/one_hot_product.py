@@ -10,7 +10,7 @@ import polars as pl
 from stepscope.analysis.compute.classes import are_products
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding, Interval
-from stepscope.analysis.findings.host_ops import of_host_ops
+from stepscope.analysis.findings.programs.host_ops import of_host_ops
 from stepscope.analysis.findings.programs.host_programs import going_share, host_programs, of_instructions
 from stepscope.analysis.findings.promise import of_kernels, timed
 from stepscope.analysis.findings.rule import ANY, Rule

@@ -10,7 +10,7 @@ import polars as pl
 
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding
-from stepscope.analysis.findings.host_ops import of_host_ops
+from stepscope.analysis.findings.programs.host_ops import of_host_ops
 from stepscope.analysis.findings.promise import of_kernels
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.spread import OF_DEVICE
