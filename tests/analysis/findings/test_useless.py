@@ -212,6 +212,13 @@ def test_inference_that_autograd_records() -> None:
     assert grad_in_inference.find(case(*[inference("1")] * 3, workload=TRAINING)) is None
 
 
+def test_what_is_outside_of_a_captured_graph_says_nothing_of_the_model() -> None:
+    """Ops under no_grad whose kernels go into the graph, behind a few that launch."""
+    for sequence, is_found in (("1", True), ("-", False)):
+        ops = [*inference("1")[:40], *[Op("aten::view", "[[64,64]]", sequence=sequence)] * 60]
+        assert (grad_in_inference.find(case(*[ops] * 3, workload=INFERENCE)) is not None) is is_found
+
+
 def test_dropout_in_inference() -> None:
     ops = [Op("aten::native_dropout", "[[4096,4096]]", DROP, 300), Op("aten::mm", "[]", GEMM, 300)]
     found = dropout_in_inference.find(case(*[ops] * 3, workload=INFERENCE))

@@ -27,7 +27,7 @@ def with_jax() -> Callable[[], None]:
 
     jax.config.update("jax_debug_nans", True)
     jax.config.update("jax_disable_jit", True)
-    return lambda: jax.numpy.ones(8).sum().block_until_ready()  # type: ignore[return-value]
+    return lambda: jax.numpy.ones(8).sum().block_until_ready()
 
 
 def with_tensorflow() -> Callable[[], None]:
@@ -36,7 +36,7 @@ def with_tensorflow() -> Callable[[], None]:
     tf.config.run_functions_eagerly(True)
     tf.debugging.enable_check_numerics()
     tf.data.experimental.enable_debug_mode()
-    return lambda: tf.reduce_sum(tf.ones(8))  # type: ignore[no-any-return]
+    return lambda: tf.reduce_sum(tf.ones(8))
 
 
 def main() -> None:

@@ -33,11 +33,21 @@ def find(case: Case) -> Finding | None:
 
 
 def _records(case: Case) -> bool:
-    """Whether most of the ops that launch something are numbered."""
+    """Whether most of the ops that launch something are numbered, and most of all that no other op calls.
+
+    While a graph is captured hardly anything launches, and what is outside of the capture says nothing of the model.
+    """
+    events = case.trace.events
+    numbered = case.trace.ops.filter(pl.col("sequence").is_not_null())["event"].implode()
+    in_step = events["step"].is_not_null()
+    called = events["kind"].gather(events["parent"]).eq_missing(pl.Series(["op"], dtype=events["kind"].dtype))
+    outermost = events.filter((events["kind"] == "op") & in_step & ~called)["id"]
     launching = case.trace.kernels["op"].drop_nulls().unique()
-    numbered = case.trace.ops.filter(pl.col("sequence").is_not_null())["event"]
-    known = numbered.filter(case.trace.events["step"].gather(numbered).is_not_null())
-    return len(launching) > 0 and int(launching.is_in(known.implode()).sum()) > MAJORITY * len(launching)
+    launching = launching.filter(in_step.gather(launching))
+    return all(
+        len(ops) > 0 and int(ops.is_in(numbered).sum()) > MAJORITY * len(ops)
+        for ops in (launching, outermost)
+    )
 
 
 RULE: Rule[Case] = Rule(
