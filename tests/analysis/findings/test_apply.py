@@ -47,6 +47,16 @@ def test_a_long_op_on_the_host_is_a_fallback() -> None:
     assert found[0].evidence["names"][0]["name"] == "aten::sort"
 
 
+def test_an_op_whose_kernels_go_into_a_graph_is_no_fallback() -> None:
+    def during(begin: str) -> list[str]:
+        op = ("main  10  580  vllm::moe_forward  op  -", "main  300  5  hipLaunchKernel  runtime  -")
+        capture = (f"main  1  2  {begin}  runtime  -", "main  592  2  hipStreamEndCapture  runtime  -")
+        return [one.code for one in findings_of(steps(*capture, *op, *gemm(600, 385)))]
+
+    assert "cpu-fallback" not in during("hipStreamBeginCapture")
+    assert "cpu-fallback" in during("hipStreamIsCapturing")
+
+
 def test_an_engines_bookkeeping_is_no_fallback() -> None:
     name = "autograd::engine::evaluate_function: MseLossBackward0"
     found = findings_of(steps(f"main  0  600  {name}  op  -", *gemm(600, 385)))

@@ -20,6 +20,7 @@ from stepscope.registers.calibration.launches import (
 )
 from stepscope.registers.calibration.profiler import WARM_DISPATCH_WORST
 from stepscope.registers.policy.findings import MAJORITY, WORTH_SHOWING
+from stepscope.trace.graphs import captured_calls
 from stepscope.trace.scopes import ancestors
 
 _COMPUTED_IN = ("python", "dispatch")  # parts of ops that the host computes: the long ones, and the others
@@ -45,7 +46,9 @@ def _long_ops(case: Case) -> Finding | None:
         return None  # the host is meant to compute
     events = case.trace.events
     links = case.trace.links.filter(pl.col("why") == "launch")
-    launches = pl.repeat(False, len(events), eager=True).scatter(links["from"].unique(), True)
+    # While a graph is captured its work is recorded into it: an op that does so computes nothing itself.
+    launching_calls = pl.concat([links["from"], captured_calls(case.trace)]).unique()
+    launches = pl.repeat(False, len(events), eager=True).scatter(launching_calls, True)
     is_op = events["kind"] == "op"
     launching = _with_outer(ancestors(events, is_op), launches)
     idle = case.free(pl.col("part").is_in(_COMPUTED_IN))
