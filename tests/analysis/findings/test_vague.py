@@ -57,11 +57,13 @@ def test_from_nothing_to_nearly_all_is_no_promise() -> None:
     case = case_of_text(steps(*gemm(0, 985)))
     wide, narrow = (_finding("host-offload", Interval(1, 5, high), 9) for high in (30, 10))
     sure = _finding("recompilation", Interval(2, 6, 50), 9)
-    case.earlier += [wide, narrow, sure]
+    limit = _finding("host-python", Interval(1, 1, 50))
+    case.earlier += [wide, narrow, sure, limit]
     withdraw_vague(case)
     assert (wide.class_, wide.saves_ns_per_step, wide.speedup) == ("advice", 0, Interval())
     assert "1.00–30" in wide.detail
-    assert (narrow.class_, narrow.detail) == (sure.class_, sure.detail) == ("time", "Much.")
+    assert [(each.class_, each.detail) for each in (narrow, sure, limit)] == [("time", "Much.")] * 3
+    assert limit.speedup.high == 50
 
 
 def test_a_finding_that_saves_nothing_alone_says_what_comes_first() -> None:

@@ -13,10 +13,17 @@ from stepscope.units import speedup, times
 
 
 def withdraw_vague(case: Case) -> None:
-    """Leave those as advice of which the profile does not show whether they bring nothing or most of the step."""
+    """Leave those as advice of which the profile does not show whether they bring nothing or most of the step.
+
+    Where nothing is promised but a limit is known, as of a function that takes most of the step, the limit stays.
+    """
     for found in case.earlier:
         promised = found.speedup
-        if promised.low >= 1 + WORTH_A_FINDING or promised.high <= WIDEST_PROMISE * promised.low:
+        if (
+            found.saves_ns_per_step == 0
+            or promised.low >= 1 + WORTH_A_FINDING
+            or promised.high <= WIDEST_PROMISE * promised.low
+        ):
             continue
         withdraw(found)
         case.changes.pop(found.code, None)
