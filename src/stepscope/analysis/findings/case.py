@@ -15,7 +15,7 @@ import polars as pl
 from stepscope.analysis.account.account import Account
 from stepscope.analysis.basis import RECORDED, Basis, step_basis
 from stepscope.analysis.compute.account import ComputeAccount
-from stepscope.analysis.cut_off import is_broken
+from stepscope.analysis.cut_off import is_broken, is_cut
 from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.ready_batches import is_of_workers, with_whole_waits
@@ -297,9 +297,9 @@ class Case:
     def unprofiled_share(self) -> float:
         """What the profiler leaves of the basis: all where the capture timed that without it, else what the replay says, if it fits.
 
-        A recording that lacks work of the device says nothing about it.
+        A recording that lacks work of the device, or the end of its file, says nothing about it.
         """
-        if self.basis.source != RECORDED or not self.replay_fits or self.is_broken:
+        if self.basis.source != RECORDED or not self.replay_fits or self.is_broken or is_cut(self.trace):
             return 1.0
         return min(1.0, self.played_ns / self.recorded_ns)
 

@@ -11,6 +11,7 @@ import polars as pl
 
 from stepscope.analysis.basis import UNPROFILED, Basis, step_basis
 from stepscope.analysis.context import RankContext
+from stepscope.analysis.cut_off import is_cut
 from stepscope.analysis.options import Options
 from stepscope.analysis.parts import BUSY_PARTS
 from stepscope.analysis.steps.sample import Sample
@@ -58,13 +59,18 @@ class Inflation:
 
 
 def inflation(context: RankContext) -> Inflation | None:
-    """By the unprofiled steps that the capture timed, else by the replay without the profiler's cost per event."""
-    plan = context.sampled.plan
-    recorded, without = plan.as_recorded().step_ns(), plan.step_ns()
+    """By the unprofiled steps that the capture timed, else by the replay without the profiler's cost per event.
+
+    No replay of a file that was cut off says it.
+    """
     capture = context.trace.info.capture
     profiled, unprofiled = capture.get("profiled_step_ns"), capture.get("unprofiled_step_ns")
     if isinstance(profiled, int | float) and isinstance(unprofiled, int | float) and unprofiled > 0:
         return Inflation(round(profiled / unprofiled, 3), "measured")
+    if is_cut(context.whole_trace):
+        return None
+    plan = context.sampled.plan
+    recorded, without = plan.as_recorded().step_ns(), plan.step_ns()
     return Inflation(round(recorded / without, 3), "estimated") if without > 0 else None
 
 
