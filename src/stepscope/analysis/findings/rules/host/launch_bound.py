@@ -16,6 +16,7 @@ from stepscope.analysis.findings.promise import left_by_replay, timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host import optimizer_loop
 from stepscope.analysis.findings.rules.host.device_sync import RULE as DEVICE_SYNC
+from stepscope.analysis.findings.rules.steps.warm_up import is_cold
 from stepscope.analysis.findings.transfers.staging import is_staging
 from stepscope.analysis.host.causes import is_wait
 from stepscope.analysis.host.program_calls import PROGRAM_CALL, PROGRAM_CALLS
@@ -60,7 +61,7 @@ def find(case: Case) -> Finding | None:
     launches = slow_launches(case)
     if launches is None or is_eager(case) or not has_launches(case) or has_data_dependent_shapes(case):
         return None
-    if not launches_enough(case):
+    if not launches_enough(case) or is_cold(case):
         return None
     if case.has_found(DEVICE_SYNC.code) and waits_per_step(case) >= WAITS_BEFORE_LAUNCHES:
         _say_second_stage(case, launches)
