@@ -346,6 +346,18 @@ REPEATED_WORK_LEAST = policy(
     unit="share of the step",
     why="less is what masks and the keys and values of a context take, which many programs compute in each call",
 )
+MODEL_LEAVES_LEAST = policy(
+    "MODEL_LEAVES_LEAST",
+    3,
+    unit="arrays of a tree that a program is given",
+    why="two layers without biases, and a head; smaller trees may be the fields of a batch",
+)
+PICKED_WEIGHTS_MOST = policy(
+    "PICKED_WEIGHTS_MOST",
+    0.7,
+    unit="share of the time",
+    why="that a loop over layers still takes to pick the weights of a layer, once they are computed before: reading and writing 2 bytes where 4 were read and 2 written",
+)
 BROADCAST_SIDE_LEAST = policy(
     "BROADCAST_SIDE_LEAST",
     8,
