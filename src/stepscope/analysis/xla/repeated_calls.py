@@ -102,7 +102,7 @@ class Arrivals:
     """How often something new of a size or shape is there in the steps: copied to the device, or returned by a program."""
 
     def __init__(self, trace: Trace, runs: dict[str, int], codes: dict[str, set[bytes]]) -> None:
-        self._copied = _copied(trace)
+        self._copied = copied_to_device(trace)
         self._returned: Counter[Array] = Counter()
         self.unknown = sum(count for name, count in runs.items() if name not in codes)
         for name, hlos in codes.items():
@@ -115,7 +115,7 @@ class Arrivals:
         return self._copied.get(one.bytes, 0) + self._returned[_array(one.shape)]
 
 
-def _copied(trace: Trace) -> dict[int, int]:
+def copied_to_device(trace: Trace) -> dict[int, int]:
     """How many copies of each size were made in steps, other than those that programs make and those to the host."""
     events, copies = trace.events, trace.copies
     inside = events_of_programs(trace).filter(pl.col("kind") == "copy")["event"]
