@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 from stepscope.analysis.xla.arguments import arguments_of, results_of
 from stepscope.analysis.xla.hlo_module import Instruction, Module, Shape
 from stepscope.analysis.xla.instruction_cost import SILENT, shape_bytes
-from stepscope.analysis.xla.loops import body_of
+from stepscope.analysis.xla.loops import Flow, Taint, body_of
+from stepscope.analysis.xla.repeats.turns import given_to, turned
 from stepscope.lazy import dataclass
 from stepscope.registers.policy.tables import XLA_CALL_DEPTH
 from stepscope.registers.policy.useless_work import MASKED_PROGRAM_MOST, PREFIX_LEAST
@@ -21,7 +22,9 @@ _INTEGERS = (4, 5, 8, 9)  # s32, s64, u32, u64
 _BOOLEAN = 1
 _ORDERS = ("LT", "LE", "GT", "GE")
 _WRITES = ("dynamic-update-slice", "scatter")
-_CALLS = ("fusion", "call", "async-start", "conditional", "while")
+_CALLS = ("fusion", "call", "async-start", "conditional")
+_ENTERED = (*_CALLS, "while")
+Place = tuple[int, int]
 _CAUSAL, _ATTENTION = b"CAUSAL", "fmha"
 _MOST_DIMENSIONS = 2
 _MATRIX = 2
@@ -84,19 +87,21 @@ def _of_loops(module: Module) -> TokenWork | None:
     return None
 
 
-def _inside(module: Module, computation: int, depth: int = 0) -> Iterator[tuple[int, Instruction]]:
+def _inside(
+    module: Module, computation: int, entered: Sequence[str] = _ENTERED, depth: int = 0
+) -> Iterator[tuple[int, Instruction]]:
     """The instructions of the computation and of all that it calls, with the number of their computation."""
     for one in module.instructions(computation):
         yield computation, one
-        if one.opcode in _CALLS and depth < XLA_CALL_DEPTH:
+        if one.opcode in entered and depth < XLA_CALL_DEPTH:
             for number in one.called:
-                yield from _inside(module, number, depth + 1)
+                yield from _inside(module, number, entered, depth + 1)
 
 
 def _writes_one(module: Module, computation: int, tokens: Shape) -> bool:
-    """Whether something writes one token of each text at most."""
+    """Whether something writes one token of each text at most, once: a loop inside may write all of them."""
     rows = tokens.elements // tokens.sizes[-1]
-    for number, one in _inside(module, computation):
+    for number, one in _inside(module, computation, _CALLS):
         shape = next(one.shape.arrays(), one.shape)
         if one.opcode not in _WRITES or shape.element != tokens.element or shape.elements != tokens.elements:
             continue
@@ -142,37 +147,72 @@ def _is_causal(module: Module, computation: int, length: int) -> bool:
 
 
 def _over_positions(module: Module, computation: int, tokens: Shape) -> dict[str, int]:
-    """The instructions whose result has all positions, with the bytes that one position has to read as well."""
+    """What depends on the tokens and has all positions, with the bytes that one position has to read as well."""
+    given = _given_tokens(module.instructions(computation), tokens)
+    depending, _ = Flow(module).forward(computation, given)
+    return _among(module, computation, depending, tokens)
+
+
+def _among(
+    module: Module, computation: int, depending: set[Place], tokens: Shape, depth: int = 0
+) -> dict[str, int]:
+    """The same of a computation, of what is known to depend on the tokens, and of loops over layers in it."""
     length, rows = tokens.sizes[-1], tokens.elements
     instructions = module.instructions(computation)
     beside = {one.id: one for one in instructions}
-    found = {}
+    found: dict[str, int] = {}
     for one in instructions:
-        if one.opcode in SILENT or one.opcode in ("while", "conditional"):
+        if (computation, one.id) not in depending or one.opcode in (*SILENT, "conditional"):
             continue
-        given = [
-            array for operand in one.operands if operand in beside for array in beside[operand].shape.arrays()
-        ]
+        if one.opcode == "while":
+            found |= _in_loop(module, computation, one, depending, tokens, depth)
+            continue
+        given = [beside[operand] for operand in one.operands if operand in beside]
+        read = [array for each in given for array in each.shape.arrays()]
         made = next(one.shape.arrays(), one.shape)
         if _has_positions(made, length, rows):
-            found[one.name] = _kept(module, one, given, length, rows)
-        elif any(_has_positions(each, length, rows) and each.elements > made.elements for each in given):
+            weights = [each for each in given if (computation, each.id) not in depending]
+            found[one.name] = _kept(module, one, given, weights)
+        elif any(_has_positions(each, length, rows) and each.elements > made.elements for each in read):
             found[one.name] = 0  # a sum or a choice over all positions
     return found
+
+
+def _in_loop(
+    module: Module, computation: int, loop: Instruction, depending: set[Place], tokens: Shape, depth: int
+) -> dict[str, int]:
+    body, given = body_of(module, loop), given_to(module, computation, loop)
+    if body is None or given is None or depth >= XLA_CALL_DEPTH:
+        return {}
+    inside = turned(Flow(module), body, [(computation, number) in depending for number in given])
+    return _among(module, body, inside, tokens, depth + 1) if inside is not None else {}
+
+
+def _given_tokens(instructions: Sequence[Instruction], tokens: Shape) -> dict[int, Taint]:
+    """The parameters that are the tokens, or of what a loop carries the parts that are."""
+    return {
+        one.parameter: [part == tokens for part in one.shape.parts]
+        if one.shape.parts
+        else one.shape == tokens
+        for one in instructions
+        if one.opcode == "parameter"
+    }
 
 
 def _has_positions(shape: Shape, length: int, rows: int) -> bool:
     return shape.elements >= rows and any(size == length or size % rows == 0 for size in shape.sizes)
 
 
-def _kept(module: Module, one: Instruction, given: Sequence[Shape], length: int, rows: int) -> int:
+def _kept(
+    module: Module, one: Instruction, given: Sequence[Instruction], weights: Sequence[Instruction]
+) -> int:
     """Of a product the weights, or the keys or values of all positions; of anything else nothing."""
     if not _multiplies(module, one):
         return 0
-    large = [each for each in given if len(each.sizes) >= _MATRIX]
-    weights = [each for each in large if not _has_positions(each, length, rows)]
-    bytes_ = [shape_bytes(each) or 0 for each in (weights or large)]
-    return (max(bytes_) if weights else min(bytes_)) if bytes_ else 0
+    large, kept = (
+        [shape_bytes(each.shape) or 0 for each in side if each.rank >= _MATRIX] for side in (given, weights)
+    )
+    return max(kept) if kept else min(large, default=0)
 
 
 def _multiplies(module: Module, one: Instruction) -> bool:

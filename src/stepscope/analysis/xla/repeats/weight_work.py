@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterable
 
 from stepscope.analysis.xla.hlo_module import Instruction, Module
 from stepscope.analysis.xla.instruction_cost import ELEMENTWISE, is_matrix_product
-from stepscope.analysis.xla.loops import Flow, Taint, body_of
+from stepscope.analysis.xla.loops import Flow, body_of
+from stepscope.analysis.xla.repeats.turns import given_to, turned
 from stepscope.analysis.xla.same_work import changes, same_work
 from stepscope.lazy import dataclass
-from stepscope.registers.policy.useless_work import CALLS_DEEPEST
 
 _COMPUTES = (*ELEMENTWISE, "dot", "convolution", "reduce", "sort", "fft")
 
@@ -45,12 +45,11 @@ def _of_loop(
     module: Module, loop: Instruction, touched: set[tuple[int, int]], reached: set[tuple[int, int]]
 ) -> tuple[set[str], set[str]]:
     """Names of the kernels of a loop that compute from weights alone, and of all its others."""
-    body = body_of(module, loop)
-    given = next((one for one in module.instructions(module.entry) if one.id in loop.operands), None)
-    if body is None or given is None or given.opcode != "tuple" or loop.operands != [given.id]:
+    body, given = body_of(module, loop), given_to(module, module.entry, loop)
+    if body is None or given is None:
         return set(), set()
     changed, weighed = (
-        _turned(flow, body, [(module.entry, number) in places for number in given.operands])
+        turned(flow, body, [(module.entry, number) in places for number in given])
         for flow, places in ((Flow(module, changes), touched), (Flow(module), reached))
     )
     if changed is None or weighed is None:
@@ -62,19 +61,6 @@ def _of_loop(
         is_mine = place in weighed and place not in changed and _computes(module, one)
         (mine if is_mine else others).add(one.name)
     return mine, others
-
-
-def _turned(flow: Flow, body: int, given: list[bool]) -> set[tuple[int, int]] | None:
-    """What depends on tainted parts of the state, in any turn; None where that takes too many turns to tell."""
-    for _ in range(CALLS_DEEPEST):
-        start: dict[int, Taint] = {0: list(given)}
-        found, out = flow.forward(body, start)
-        made = out if isinstance(out, list) else [out] * len(given)
-        after = [before or now for before, now in zip(given, made, strict=False)]
-        if after == given:
-            return found
-        given = after
-    return None
 
 
 def _computes(module: Module, one: Instruction) -> bool:

@@ -8,7 +8,7 @@ from stepscope.analysis.findings.apply import apply_rules
 from stepscope.analysis.findings.finding import Finding
 from tests.builders.cases import case_of
 from tests.builders.hlo import program
-from tests.builders.programs import program_trace
+from tests.builders.programs import program_trace, runs_in_steps
 
 CODE = """
 main:
@@ -27,22 +27,8 @@ UPDATED = "done = f32[64,64] subtract(layer, made)"
 
 def found_in(cast: int = 80, result: str = ALONE, calls: int = 1) -> dict[str, Finding]:
     """Findings of steps that call the program: a cast of weights of so many µs, and 120 µs of other kernels."""
-    lines: list[str] = []
     work = [("small", cast), ("rows", 10), ("made", 100), ("done", 10)]
-    length = calls * (cast + 130) + 20
-    for step in range(4):
-        at = length * step
-        lines.append(f"main  {at}  {length}  ProfilerStep#{step}  annotation  -  -")
-        begin, launched = at + 8, at + 1
-        for _ in range(calls):
-            lines.append(f"over modules  {begin}  {cast + 124}  jit_answer  module  -  -")
-            for kernel, dur in work:
-                lines.append(f"main  {launched}  1  cudaLaunchKernel  runtime  {kernel}  -")
-                lines.append(f"stream 7  {begin}  {dur}  {kernel}  kernel  -  jit_answer")
-                launched, begin = launched + 1, begin + dur + 1
-        lines.append(
-            f"main  {launched + 1}  {at + length - 2 - launched}  cudaDeviceSynchronize  runtime  -  -"
-        )
+    lines = runs_in_steps([("jit_answer", work)] * calls)
     trace = program_trace(lines, jit_answer=program(CODE.format(result=result)))
     return {one.code: one for one in apply_rules(case_of(trace))}
 
