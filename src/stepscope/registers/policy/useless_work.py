@@ -374,7 +374,7 @@ FORWARD_PRODUCTS_LEAST = policy(
     "FORWARD_PRODUCTS_LEAST",
     3,
     unit="products",
-    why="fewer in two programs may have the same number of FLOPs by chance",
+    why="two programs that have nothing to do with each other may have one or two products of the same size",
 )
 FORWARD_RUNS_LEAST = policy(
     "FORWARD_RUNS_LEAST",

@@ -33,7 +33,7 @@ class ForwardAgain:
 
 
 def forward_again(training: Module, other: Module) -> ForwardAgain | None:
-    """None where the other program is no forward pass of the one that trains."""
+    """None where the other program does not compute a forward pass of the one that trains."""
     given, needed = (Counter(_shapes_given(module)) for module in (other, training))
     if given - needed or any(shape in needed for shape in results_of(other) if _is_large(shape)):
         return None
@@ -59,7 +59,7 @@ def _is_large(shape: Shape) -> bool:
 
 
 def _products(module: Module, computation: int, times: int = 1, depth: int = 0) -> Counter[int]:
-    """How often there is a product with so many FLOPs, those of loops with every turn."""
+    """The number of products by their FLOPs, those of loops with every turn."""
     found: Counter[int] = Counter()
     worker = Worker(module)
     beside = {one.id: one for one in module.instructions(computation)}

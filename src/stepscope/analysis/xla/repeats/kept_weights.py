@@ -2,7 +2,7 @@
 
 A profile has no values, so that this rests on how arguments look: a model is a tree of arrays of several lengths, without whole numbers
 but for those that weights are packed into. The fields of a batch have one length, that of the batch, and its labels are whole
-numbers. What is copied to the device in the steps, or returned by a program, is no weight that stays.
+numbers. What is copied to the device in the steps, or returned by a program, does not stay.
 """
 
 from __future__ import annotations

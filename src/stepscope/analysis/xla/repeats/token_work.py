@@ -40,7 +40,7 @@ class TokenWork:
 
 
 def token_work(module: Module, written_elsewhere: Sequence[Shape] = ()) -> TokenWork | None:
-    """Of the program, or of the loop in it that carries the tokens; None where it is no such program.
+    """Of the program, or of the loop in it that carries the tokens; None for other programs.
 
     `written_elsewhere`: arrays of tokens into which another program writes one, about as often as this one runs.
     """
@@ -131,7 +131,7 @@ def _attends_to_all(module: Module, computation: int, tokens: Shape) -> bool:
 
 
 def _is_causal(module: Module, computation: int, length: int) -> bool:
-    """Whether positions are compared with positions, or attention is told that it is causal."""
+    """Whether positions are compared with positions, or the settings of attention say that it is causal."""
     for _, one in _inside(module, computation):
         if one.opcode == "custom-call" and _ATTENTION in one.target:
             if _CAUSAL in one.config:

@@ -8,7 +8,7 @@ from stepscope.registers.policy.useless_work import CALLS_DEEPEST
 
 
 def given_to(module: Module, computation: int, loop: Instruction) -> list[int] | None:
-    """The instructions of the computation that the loop is given, part by part; None where they are not told."""
+    """The instructions of the computation that the loop is given, part by part; None where they are not known."""
     given = next((one for one in module.instructions(computation) if one.id in loop.operands), None)
     if given is None or given.opcode != "tuple" or loop.operands != [given.id]:
         return None
@@ -16,7 +16,7 @@ def given_to(module: Module, computation: int, loop: Instruction) -> list[int] |
 
 
 def turned(flow: Flow, body: int, given: list[bool]) -> set[tuple[int, int]] | None:
-    """What depends on tainted parts of the state, in any turn; None where that takes too many turns to tell."""
+    """What depends on tainted parts of the state, in any turn; None where that takes too many turns to find out."""
     for _ in range(CALLS_DEEPEST):
         start: dict[int, Taint] = {0: list(given)}
         found, out = flow.forward(body, start)

@@ -49,7 +49,7 @@ def find(case: Case) -> Finding | None:
 
 
 def _has_own_batch(case: Case, mine: bytes, theirs: bytes, runs: int) -> bool:
-    """Whether so many arrays of the size of an argument are copied to the device that each program gets one of its own."""
+    """Whether more arrays of the size of an argument are copied to the device than one program needs: then each gets its own."""
     copied = copied_to_device(case.trace)
     alike = Counter(one.bytes for one in arguments_of(read_module(theirs)))
     given = {one.bytes for one in arguments_of(read_module(mine)) if not one.is_small}
@@ -89,7 +89,7 @@ RULE: Rule[Case] = Rule(
     owns="kernels, copies and gaps of a JAX program without gradients that runs about once for each run of a program with gradients, with arguments of shapes that this one has, and products with the FLOPs of a part of its own (15 to 55 % of them), if none of its results is an argument of it and no batch of its own is copied to the device",
     change="none of it remains; what follows its last product, such as metrics, at worst stays as it is",
     fix={
-        "jax": "Return what the metrics need together with the loss, (loss, logits), gradients = jax.value_and_grad(loss_fn, has_aux=True)(params, batch), and compute the metrics in the same jitted step. Of batches that training does not use, evaluate one every so many steps.",
+        "jax": "Compute the metrics in the jitted training step, from what its forward pass has computed: (loss, logits), gradients = jax.value_and_grad(loss_fn, has_aux=True)(params, batch). If the second program is for other batches, run it every 100 steps.",
         ANY: "Compute loss, metrics and gradients from one forward pass.",
     },
     find=find,
