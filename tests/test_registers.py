@@ -41,6 +41,7 @@ EXCEPTIONS = {
     "analysis/findings/rules/useless/unused_rows.py": "dimensions of matrices, and of positions",
     "analysis/replay/awaited.py:_NOTHING": "a mark",
     "analysis/xla/masks.py": "dimensions, and XLA's numbers of types",
+    "analysis/xla/repeats/token_work.py": "dimensions, and XLA's numbers of types",
     "analysis/collectives/calls.py:_TYPES": "bytes of number formats",
     "analysis/collectives/xla_programs.py:_ASSIGNMENT": "the number of a protobuf field",
     "analysis/collectives/xla_programs.py:_REPLICA_GROUPS": "numbers of protobuf fields",

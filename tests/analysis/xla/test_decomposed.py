@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stepscope.analysis.xla.decomposed import unchanged_decompositions
+from stepscope.analysis.xla.decomposed import unchanged_decompositions, work_on_unchanged
 from stepscope.analysis.xla.hlo_module import Module
 from tests.analysis.xla.test_instruction_cost import F32, made, reads
 from tests.analysis.xla.test_loops import computation
@@ -63,3 +63,9 @@ def test_what_may_change_or_is_no_decomposition(module: Module) -> None:
 def test_a_matrix_that_is_copied_to_the_device_or_made_by_another_program() -> None:
     assert unchanged_decompositions([solving()], {BYTES}) == set()
     assert unchanged_decompositions([solving(), solving(13)], ()) == set()
+
+
+def test_what_needs_nothing_but_the_matrix_goes_with_the_decomposition() -> None:
+    turned = ("turned", f"[[{SIZE},{SIZE}]]")
+    assert work_on_unchanged([solving()], ()) == {LU, turned}
+    assert work_on_unchanged([solving(13)], ()) == set()

@@ -346,6 +346,54 @@ REPEATED_WORK_LEAST = policy(
     unit="share of the step",
     why="less is what masks and the keys and values of a context take, which many programs compute in each call",
 )
+MODEL_LEAVES_LEAST = policy(
+    "MODEL_LEAVES_LEAST",
+    3,
+    unit="arrays of a tree that a program is given",
+    why="two layers without biases, and a head; smaller trees may be the fields of a batch",
+)
+PICKED_WEIGHTS_MOST = policy(
+    "PICKED_WEIGHTS_MOST",
+    0.7,
+    unit="share of the time",
+    why="that a loop over layers still takes to pick the weights of a layer, once they are computed before: reading and writing 2 bytes where 4 were read and 2 written",
+)
+FORWARD_OF_TRAINING_LEAST = policy(
+    "FORWARD_OF_TRAINING_LEAST",
+    0.15,
+    unit="share of the FLOPs of a program that trains",
+    why="that its forward pass has at least: a third, a quarter with activations that are computed again, and less where a loss has products of its own",
+)
+FORWARD_OF_TRAINING_MOST = policy(
+    "FORWARD_OF_TRAINING_MOST",
+    0.55,
+    unit="share of the FLOPs of a program that trains",
+    why="that it has at most: two fifths of a network of two layers, whose input needs no gradient, and a half of one layer",
+)
+FORWARD_PRODUCTS_LEAST = policy(
+    "FORWARD_PRODUCTS_LEAST",
+    3,
+    unit="products",
+    why="two programs that have nothing to do with each other may have one or two products of the same size",
+)
+FORWARD_RUNS_LEAST = policy(
+    "FORWARD_RUNS_LEAST",
+    0.8,
+    unit="runs for each run of the program that trains",
+    why="the profiler cuts the first and the last step of a recording; what runs in fewer steps is an evaluation, as people want it",
+)
+FORWARD_RUNS_MOST = policy(
+    "FORWARD_RUNS_MOST",
+    1.25,
+    unit="runs for each run of the program that trains",
+    why="more are of other batches, or search for a step length",
+)
+UNSURE_BATCH = policy(
+    "UNSURE_BATCH",
+    0.8,
+    unit="certainty",
+    why="of arrays that were on the device before, a profile does not show whether both programs are given the same",
+)
 BROADCAST_SIDE_LEAST = policy(
     "BROADCAST_SIDE_LEAST",
     8,
