@@ -17,6 +17,7 @@ from stepscope.analysis.findings.rules.kernels.unfused_attention import RULE as 
 from stepscope.analysis.findings.spread import OF_DEVICE
 from stepscope.analysis.findings.transfers.staging import is_staging, sends_weights, uploads
 from stepscope.analysis.ops.shapes import held_shapes, recorded_strides, shapes_in
+from stepscope.analysis.replay.plan import Plan
 from stepscope.analysis.xla.hlo_module import Module
 from stepscope.analysis.xla.masks import padded_length
 from stepscope.analysis.xla.ops import programs_that_ran
@@ -24,9 +25,12 @@ from stepscope.registers.calibration.launches import STAGED_COPY_NS
 from stepscope.registers.policy.findings import MAJORITY, STEPS_TO_KNOW_WARM_UP, WORTH_A_FINDING
 from stepscope.registers.policy.useless_work import UNSURE_PADDING
 from stepscope.trace.frames import take
+from stepscope.trace.lookup import events_named
+from stepscope.trace.scopes import at_or_inside
 
 _ATTENTION = "aten::scaled_dot_product_attention"
 _ON_SCORES = r"attention|softmax|bmm$"  # work that grows with the square of the length
+_RECURRENT = r"^aten::_(cudnn|miopen)_(rnn|rnn_backward)$"
 _OF_LISTS = "aten::_foreach"
 _STRIDES = (1, 2, 3, 4, 5, 6, 8)  # of convolutions in front of the layers
 _COUNTED_TITLE = "Batches are padded to the longest sample of all"
@@ -61,8 +65,28 @@ def _on_device(case: Case, batches: Padded) -> Finding | None:
         least=pl.lit(batches.least, pl.Float64) ** power,
         most=pl.lit(batches.most, pl.Float64) ** power,
     )
-    changed = _with_batch(case, shorten_kernels(case, chosen), batches)
-    return timed(case, RULE, owned, changed, _describe(batches), _evidence(batches), **_words(batches))
+    shortened = _with_recurrent_launches(case, shorten_kernels(case, chosen), batches)
+    changed = _with_batch(case, shortened, batches)
+    squares = kernels.filter(square)["event"]
+    accounted = _left(
+        case, batches, ns, case.per_step(owned.filter(pl.col("named_by").is_in(squares.implode())))
+    )
+    return _found(case, batches, owned, changed, accounted)
+
+
+def _found(
+    case: Case, batches: Padded, owned: pl.DataFrame, changed: Plan | Change, accounted: Interval
+) -> Finding:
+    words, evidence = _words(batches), _evidence(batches)
+    return timed(case, RULE, owned, changed, _describe(batches), evidence, accounted=accounted, **words)
+
+
+def _left(case: Case, batches: Padded, ns: float, square_ns: float) -> Interval:
+    """What is left of the step by the account, of which so much shrinks, a part of it by the square."""
+    square = square_ns / case.step_ns
+    linear = ns / case.step_ns - square
+    least, most = (1 - linear * (1 - left) - square * (1 - left**2) for left in (batches.least, batches.most))
+    return Interval(least, (least * most) ** 0.5, most)
 
 
 def _describe(batches: Padded) -> str:
@@ -135,12 +159,21 @@ def _on_host(case: Case, batches: Padded) -> Finding | None:
     if ns < WORTH_A_FINDING * case.step_ns:
         return None
     of_scores = owned["name"].cast(pl.String).str.contains(_ON_SCORES).fill_null(False)
-    square = case.per_step(owned.filter(of_scores)) / case.step_ns
-    linear = ns / case.step_ns - square
-    least, most = (1 - linear * (1 - left) - square * (1 - left**2) for left in (batches.least, batches.most))
-    accounted = Interval(least, (least * most) ** 0.5, most)
-    words, evidence = _words(batches), _evidence(batches)
-    return timed(case, RULE, owned, case.plan, _describe(batches), evidence, accounted=accounted, **words)
+    return _found(
+        case, batches, owned, case.plan, _left(case, batches, ns, case.per_step(owned.filter(of_scores)))
+    )
+
+
+def _with_recurrent_launches(case: Case, change: Change, batches: Padded) -> Change:
+    """A recurrent network launches kernels for each position: fewer positions, fewer launches."""
+    recurrent = events_named(case.trace.events, lambda names: names.str.contains(_RECURRENT))
+    if not recurrent.any():
+        return change
+    inside = at_or_inside(case.trace.events, recurrent)
+    mine = pl.lit(inside.gather(case.plan.host["event"]).fill_null(False))
+    return Change(
+        change.smallest.with_host(mine, batches.most), change.largest.with_host(mine, batches.least)
+    )
 
 
 def _with_batch(case: Case, change: Change, batches: Padded) -> Change:
@@ -217,7 +250,7 @@ RULE: Rule[Case] = Rule(
     page="ops",
     certainty=UNSURE_PADDING,
     owns="the remaining `compute`, without a device the ops that the host computes, if all steps have sequences of the same length, and attention gets a mask per sample, or the capture counted how long samples are: by masks, by token ids that end in one value, or as a CTC loss is told. Nothing is found where they fill the batches",
-    change="all kernels except the optimizer's take 25 to 80 % of their time (if the capture counted lengths, the share of the longest sample of a batch, up to 1.2 times that, and where each length is compiled up to 1.7 times; where that is more than three quarters, the mean share at best; kernels whose shapes have no such dimension stay), attention kernels the square of that share, and copies of the batch to the device shrink likewise; at best, the host also makes the batch faster by the same share, as for batches padded to their own longest sample. Without a device, the same of the ops that the host computes",
+    change="all kernels except the optimizer's take 25 to 80 % of their time (if the capture counted lengths, the share of the longest sample of a batch, up to 1.2 times that, and where each length is compiled up to 1.7 times; where that is more than three quarters, the mean share at best; kernels whose shapes have no such dimension stay, and launches of cuDNN's recurrent networks shrink, too), attention kernels the square of that share, and copies of the batch to the device shrink likewise; at best, the host also makes the batch faster by the same share, as for batches padded to their own longest sample. Without a device, the same of the ops that the host computes",
     fix={
         "pytorch": "Pad each batch to its own longest sample (in collate_fn), and put samples of similar length together (a sampler by length); or pack samples into one sequence (torch.nested, varlen attention).",
         "jax": "Pad batches to a few lengths (buckets), each compiled once, instead of to the longest sample of all.",
