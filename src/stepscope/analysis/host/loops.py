@@ -86,7 +86,7 @@ def _called(trace: Trace, launching: pl.Series, on_host: bool) -> pl.DataFrame:
     below = frames.gather(events["parent"]).fill_null(False)
     direct = pl.DataFrame({"call": _at_or_above(events, below, launching, on_host)}).drop_nulls()
     per_call = direct.group_by("call").agg(launches=pl.len())
-    makers = (host_passes,) if on_host else (repeated_passes, row_passes)
+    makers = (host_passes, row_passes) if on_host else (repeated_passes, row_passes)
     passes = pl.concat([make(trace, frames, launching) for make in makers]).unique("call")
     per_call = pl.concat([per_call, _functions(events, frames, per_call), passes])
     per_call = per_call.unique("call", keep="last", maintain_order=True)
