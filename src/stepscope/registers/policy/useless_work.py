@@ -172,6 +172,36 @@ NOT_PADDING_MOST = policy(
     unit="share of the time",
     why="that is left at most: even a batch of random samples has one of four fifths of that length",
 )
+POSITIONS_LEAST = policy(
+    "POSITIONS_LEAST",
+    32,
+    unit="positions",
+    why="of sequences whose padding is looked at: what a capture counts, and longer than the fields of a table",
+)
+BUCKETS_MOST = policy(
+    "BUCKETS_MOST",
+    1.2,
+    unit="times the longest sample of a batch",
+    why="that batches have at most which are padded to their longest sample: most fixes round it up to a multiple of 8 to 64, which is a fifth of 150 positions",
+)
+COMPILED_BUCKETS_MOST = policy(
+    "COMPILED_BUCKETS_MOST",
+    1.7,
+    unit="times the longest sample of a batch",
+    why="the same where each length is compiled: most fixes have buckets of 64, 128, 256 and so on, of which the next is between 1 and 2 times as long",
+)
+LONGEST_OF_BATCH_MOST = policy(
+    "LONGEST_OF_BATCH_MOST",
+    0.75,
+    unit="share of the positions",
+    why="that the longest sample of a batch has where padding to it is the fix: beyond that batches have to be sorted by length, which leaves the mean",
+)
+PADDING_LEFT_MOST = policy(
+    "PADDING_LEFT_MOST",
+    0.75,
+    unit="share of the positions",
+    why="that are left without padding, in the middle: where batches are counted to be fuller, shorter ones are not worth their sorting",
+)
 UNSURE_PADDING = policy(
     "UNSURE_PADDING",
     0.9,
