@@ -346,6 +346,18 @@ REPEATED_WORK_LEAST = policy(
     unit="share of the step",
     why="less is what masks and the keys and values of a context take, which many programs compute in each call",
 )
+REPEATED_FUNCTIONS_MOST = policy(
+    "REPEATED_FUNCTIONS_MOST",
+    40,
+    unit="modules and functions",
+    why="that a step calls again, those that launch the most work: whether they return the same is looked at one by one",
+)
+OPS_OF_A_METRIC = policy(
+    "OPS_OF_A_METRIC",
+    12,
+    unit="ops behind a pass of a network",
+    why="among which is the comparison with labels, if the pass is for an accuracy",
+)
 BROADCAST_SIDE_LEAST = policy(
     "BROADCAST_SIDE_LEAST",
     8,
