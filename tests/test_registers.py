@@ -58,6 +58,7 @@ EXCEPTIONS = {
     "analysis/formulas/constants.py": "bytes of number formats, FLOPs of formulas, places of arguments",
     "analysis/xla/hlo_module.py:TUPLE": "XLA's number of a type",
     "analysis/xla/hlo_module.py:_HIGHEST": "XLA's number of a precision",
+    "analysis/repeats/results.py": "places of the inputs of ops, and sides of arrays",
     "analysis/xla/hlo_module.py:_LONGEST_VARINT": "bytes of a protobuf varint",
     "analysis/xla/hlo_module.py:_MASK": "64 bits",
     "analysis/xla/hlo_module.py:_MESSAGES": "numbers of protobuf fields",

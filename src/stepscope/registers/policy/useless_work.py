@@ -424,6 +424,18 @@ UNSURE_BATCH = policy(
     unit="certainty",
     why="of arrays that were on the device before, a profile does not show whether both programs are given the same",
 )
+REPEATED_FUNCTIONS_MOST = policy(
+    "REPEATED_FUNCTIONS_MOST",
+    40,
+    unit="modules and functions",
+    why="that a step calls again, those that launch the most work: whether they return the same is looked at one by one",
+)
+OPS_OF_A_METRIC = policy(
+    "OPS_OF_A_METRIC",
+    12,
+    unit="ops behind a pass of a network",
+    why="among which is the comparison with labels, if the pass is for an accuracy",
+)
 BROADCAST_SIDE_LEAST = policy(
     "BROADCAST_SIDE_LEAST",
     8,
