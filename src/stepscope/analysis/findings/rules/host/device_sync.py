@@ -41,6 +41,8 @@ from stepscope.registers.policy.findings import (
 )
 from stepscope.trace.frames import take
 
+VALUES_READ = "values_read_per_step"  # in the evidence
+_READ_ONCE = "Fetch the arrays that the values are from with one jax.device_get, and index the NumPy arrays: each index into an array of JAX is a program of its own, and each float(x), int(x) or .tolist() a wait."
 _DISPATCH = pl.col("cause").is_in(["dispatch", "sync"])
 
 
@@ -70,6 +72,12 @@ def _of_waits(case: Case, waits: pl.DataFrame, answers: pl.Series) -> Finding | 
         say_silence(case, found)
     if found is not None and together:
         found.detail += " A step reads values one by one: fetch them together, with one jax.device_get of the arrays that they are from."
+        found.evidence = {
+            **found.evidence,
+            VALUES_READ: round(_values_read(case) / max(1, len(case.lengths))),
+        }
+        if infers(case):
+            found.fix = _READ_ONCE
     return found
 
 
@@ -145,9 +153,10 @@ def without_waits(case: Case, answers: pl.Series | None = None) -> Change:
     plan = case.plan.without_waits(pl.lit(mine & ~first))
     framework = pl.lit(take(host_codes(case.trace) == FRAMEWORK, plan.host["named_by"]).fill_null(False))
     goes = _DISPATCH | ((pl.col("cause") == "python") & framework)
-    read = _read_with(plan, mine)
-    surely = _without_reads(plan, read & ~_read_with(plan, first), goes)
-    return Change(with_silence(case, surely), _without_reads(plan, read, goes))
+    read = _read_with(plan, mine) | _between_reads(case)
+    once = _without_reads(plan, read & ~_read_with(plan, first), goes)
+    most = with_warm_caches(_without_reads(plan, read, goes), case.plan)
+    return Change(with_silence(case, once), most)
 
 
 def _read_with(plan: Plan, waits: pl.Series) -> pl.Series:
@@ -156,6 +165,24 @@ def _read_with(plan: Plan, waits: pl.Series) -> pl.Series:
     near = pl.concat([read - back for back in range(OPS_READ_WITH_A_WAIT + 2)])
     is_near = pl.col("item").cast(pl.Int64).is_in(near.implode())
     return plan.items.select(is_near & (pl.col("device_ns") < SHORT_READ_NS)).to_series()
+
+
+def _between_reads(case: Case) -> pl.Series:
+    """For each item of the plan whether it is between the first and the last value that its step reads of results.
+
+    All that is launched there takes values out of arrays, but for compiled functions and long work: an index is a copy, a program
+    and some more items of the runtime.
+    """
+    items = case.plan.items
+    runs = program_runs(case) if infers(case) else None
+    if runs is None or runs.is_read_each_turn:
+        return pl.repeat(False, len(items), dtype=pl.Boolean, eager=True)
+    compiled = runs.work.filter("is_compiled")["event"]
+    read = pl.col("item").is_in(copy_items(case).filter(direction="DtoH")["item"].implode())
+    known = items.with_columns(place=pl.col("last").cum_sum().shift(1, fill_value=0), read=read)
+    between = pl.col("read").cum_max().over("place") & pl.col("read").cum_max(reverse=True).over("place")
+    short = (pl.col("device_ns") < SHORT_READ_NS) & ~pl.col("event").is_in(compiled.implode())
+    return known.select((between & short).fill_null(False)).to_series()
 
 
 def _without_reads(plan: Plan, read: pl.Series, goes: pl.Expr) -> Plan:
@@ -182,9 +209,13 @@ def _reads_one_by_one(case: Case) -> bool:
     """Whether a step of compiled programs reads value after value, each made by a program of its own: they belong into the step's."""
     if not case.runs_programs or case.device is None:
         return False
+    return _values_read(case) >= LOOP_ITERATIONS * len(case.lengths)
+
+
+def _values_read(case: Case) -> int:
+    """How many values are copied to the host behind work that made them."""
     read = copy_items(case)["direction"].eq_missing(pl.Series(["DtoH"]))
-    made = int((read & ~read.shift(1, fill_value=True)).sum())
-    return made >= LOOP_ITERATIONS * len(case.lengths)
+    return int((read & ~read.shift(1, fill_value=True)).sum())
 
 
 RULE: Rule[Case] = Rule(
@@ -192,7 +223,7 @@ RULE: Rule[Case] = Rule(
     title="The host waits for the device inside the step",
     turn=100,
     owns="`sync`",
-    change="the host does not wait. At best, the ops that wait and up to three short ops that make the value disappear as well; even at worst if programs of JAX or TensorFlow make eight or more values that a step reads one by one; then the framework's Python code for each of them disappears too, and unless the job trains, the host still waits for the first. Values that a loop reads one by one are made together and read once; if one such loop takes most of the host's time in a step, the rest is dispatched from warm caches. Unless the job trains, the host still waits for the array that a step ends with; the gain from reading it one step later is mentioned, not promised. Where a wait of JAX or TensorFlow goes on for more than 1 ms after all devices are done, no more than that surely disappears; nothing is promised if such silence is most of what the finding owns",
+    change="the host does not wait. At best, the ops that wait and up to three short ops that make the value disappear as well; even at worst if programs of JAX or TensorFlow make eight or more values that a step reads one by one; then the framework's Python code for each of them disappears too, and unless the job trains, all that is launched between the first and the last of them but compiled functions and long work; the host still waits for the first. Values that a loop reads one by one are made together and read once; if one such loop takes most of the host's time in a step, the rest is dispatched from warm caches. Unless the job trains, the host still waits for the array that a step ends with; the gain from reading it one step later is mentioned, not promised. Where a wait of JAX or TensorFlow goes on for more than 1 ms after all devices are done, no more than that surely disappears; nothing is promised if such silence is most of what the finding owns",
     fix={
         "pytorch": "Do not read values back in every step: drop .item(), .cpu(), print(loss) and torch.cuda.synchronize(), or do it every 100 steps; keep metrics on the device. Copies to the host: non_blocking=True into pinned memory.",
         "tensorflow": "Do not call .numpy() in every step; log every 100 steps.",
