@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import polars as pl
 
 from stepscope.analysis.findings.case import Case
+from stepscope.analysis.findings.change import Change
+from stepscope.analysis.findings.promise import shorten_kernels
 from stepscope.analysis.replay.plan import Plan
+from stepscope.analysis.xla.ops import Program, events_of_programs, with_instructions
 
 LAUNCHING = ("dispatch", "unexplained")  # what the host does from one kernel of a program to the next
 _OF_WORK = ("compute", "copy", "device_gap")
@@ -24,3 +29,31 @@ def launched_less(plan: Plan, chosen: pl.DataFrame, left: str) -> Plan:
     items = plan.items.join(chosen, on="event", how="left", maintain_order="left")
     share = items[left].fill_null(1.0).gather(plan.host["item"])
     return plan.with_host(pl.lit(share < 1) & pl.col("cause").is_in(LAUNCHING), pl.lit(share))
+
+
+def without_work(case: Case, chosen: pl.DataFrame) -> Change:
+    """Work of the device is neither done nor launched; `chosen` has event, least and most: what is left of it."""
+    change = shorten_kernels(case, chosen)
+    return Change(
+        launched_less(change.smallest, chosen, "most"), launched_less(change.largest, chosen, "least")
+    )
+
+
+def work_of_instructions(case: Case, program: Program, names: Collection[str]) -> pl.DataFrame:
+    """event, run, step of the work in steps that these instructions of the program do on the critical device.
+
+    Copies and kernels of libraries that nothing tells are of the part that they are inside of.
+    """
+    rows = events_of_programs(case.trace).filter(
+        pl.col("device") == case.device, pl.col("module") == program.name
+    )
+    if rows.is_empty() or not names:
+        schema = {"event": pl.UInt32, "run": pl.UInt32, "step": pl.Int64}
+        return pl.DataFrame(schema=schema)
+    known = with_instructions(program, rows).unique("event", keep="first")
+    rows = rows.drop("instruction").join(known, on="event", how="left", maintain_order="left")
+    rows = rows.with_columns(step=case.trace.events["step"].gather(rows["event"])).sort("start_ns")
+    is_mine = pl.col("instruction").is_in(list(names))
+    before, after = (getattr(is_mine, way)().over("run") for way in ("forward_fill", "backward_fill"))
+    mine = rows.filter(pl.coalesce(is_mine, before & after).fill_null(False)).drop_nulls("step")
+    return mine.select("event", "run", "step")

@@ -5,13 +5,12 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.analysis.findings.case import Case
-from stepscope.analysis.findings.change import Change
-from stepscope.analysis.findings.device_work import free_of_work, launched_less
+from stepscope.analysis.findings.device_work import free_of_work, without_work, work_of_instructions
 from stepscope.analysis.findings.finding import Finding
-from stepscope.analysis.findings.promise import shorten_kernels, timed
+from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.xla.hlo_module import read_module
-from stepscope.analysis.xla.ops import Program, events_of_programs, with_instructions
+from stepscope.analysis.xla.ops import Program
 from stepscope.analysis.xla.repeated_calls import RepeatedCalls, repeated_calls
 from stepscope.analysis.xla.same_work import SameWork, same_work
 from stepscope.names import short_name
@@ -38,7 +37,7 @@ def find(case: Case) -> Finding | None:
     ns, calls, work, chosen, owned = best
     count = round(len(chosen) / max(1, len(case.lengths)))
     evidence = _described(calls, work) | {"kernels_per_step": count}
-    return timed(case, RULE, owned, _computed_once(case, chosen), _detail(case, ns, calls, work), evidence)
+    return timed(case, RULE, owned, without_work(case, chosen), _detail(case, ns, calls, work), evidence)
 
 
 def _repeats(case: Case, calls: RepeatedCalls, names: frozenset[str]) -> pl.DataFrame:
@@ -46,31 +45,11 @@ def _repeats(case: Case, calls: RepeatedCalls, names: frozenset[str]) -> pl.Data
 
     At worst, each new argument that arrives in a step needs a run of its own.
     """
-    rows = events_of_programs(case.trace).filter(
-        pl.col("device") == case.device, pl.col("module") == calls.name
-    )
-    schema = {"event": pl.UInt32, "least": pl.Float64, "most": pl.Float64}
-    if rows.is_empty() or not names:
-        return pl.DataFrame(schema=schema)
-    known = with_instructions(Program(calls.hlo, calls.name), rows).unique("event", keep="first")
-    rows = rows.drop("instruction").join(known, on="event", how="left", maintain_order="left")
-    rows = rows.with_columns(step=case.trace.events["step"].gather(rows["event"])).sort("start_ns")
-    # Copies and kernels of libraries that nothing tells are of the part that they are inside of.
-    is_mine = pl.col("instruction").is_in(list(names))
-    before, after = (getattr(is_mine, way)().over("run") for way in ("forward_fill", "backward_fill"))
-    mine = rows.filter(pl.coalesce(is_mine, before & after).fill_null(False)).drop_nulls("step")
+    mine = work_of_instructions(case, Program(calls.hlo, calls.name), names)
     place = pl.col("run").rank("dense").over("step") - 1
     repeats = mine.with_columns(place=place).filter(pl.col("place") > 0)
     return repeats.select(
         "event", least=pl.lit(0.0), most=pl.when(pl.col("place") < calls.arriving).then(1.0).otherwise(0.0)
-    ).cast(schema)  # type: ignore[arg-type]
-
-
-def _computed_once(case: Case, chosen: pl.DataFrame) -> Change:
-    """The work is neither done nor launched again."""
-    change = shorten_kernels(case, chosen)
-    return Change(
-        launched_less(change.smallest, chosen, "most"), launched_less(change.largest, chosen, "least")
     )
 
 
