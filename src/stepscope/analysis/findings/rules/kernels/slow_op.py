@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
 
 import msgspec
 import polars as pl
 
 from stepscope.analysis.findings.case import Case
-from stepscope.analysis.findings.change import Change
-from stepscope.analysis.findings.device_work import free_of_work, launched_less
+from stepscope.analysis.findings.device_work import free_of_work, without_work
 from stepscope.analysis.findings.finding import Finding
-from stepscope.analysis.findings.promise import shorten_kernels, timed
+from stepscope.analysis.findings.programs.parts import part_of_program
+from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import ANY, Rule
-from stepscope.analysis.findings.solvers import SOLVES, named_kernels
+from stepscope.analysis.findings.solvers import SOLVES, named_kernels, solver_kernels
 from stepscope.analysis.xla.branches import selected_work
-from stepscope.analysis.xla.decomposed import unchanged_decompositions, work_on_unchanged
+from stepscope.analysis.xla.decomposed import unchanged_decompositions
 from stepscope.analysis.xla.hlo_module import read_module
 from stepscope.analysis.xla.ops import programs_that_ran
 from stepscope.registers.policy.compute import AT_ITS_BOUND, SLOW_OP_LEAST
+from stepscope.units import duration
 
 # What sorts, searches, scatters or solves: what it costs depends on the data and on the way that was chosen.
 _CHOSEN = (
@@ -56,8 +56,7 @@ def find(case: Case) -> Finding | None:
     fix = RULE.fix_for(case.trace.info.framework, case.has_device)
     if re.search(SOLVES, longest["op"]):
         fix = f"{_FACTOR_ONCE.get(case.trace.info.framework or ANY, _FACTOR_ONCE[ANY])} {fix}"
-        again = _decomposed_again(case, mine)
-        found = _without(case, again, longest["op"])
+        found = _decomposed_again(case)
         if found is not None:
             return msgspec.structs.replace(found, class_="time", fix=fix, where=case.places(owned))
     case.claim(owned)
@@ -74,38 +73,48 @@ def find(case: Case) -> Finding | None:
     return found
 
 
-def _decomposed_again(case: Case, kernels: pl.Series) -> pl.DataFrame:
-    """event, least, most of those kernels that decompose a matrix which nothing in the recording changes: they are not needed."""
-    codes = {hlo for _, _, hlo in programs_that_ran(case.trace)} if case.runs_programs else set()
-    copies = case.trace.copies.filter(pl.col("direction").cast(pl.String) == "HtoD")["bytes"].drop_nulls()
-    modules = [read_module(hlo) for hlo in codes]
-    ops = case.ops.select("event", pl.col("name", "shapes").cast(pl.String)).unique("event")
-    mine = _of_ops(ops, unchanged_decompositions(modules, set(copies))).filter(
-        pl.col("event").is_in(kernels.implode())
-    )
-    if mine.is_empty():
-        return mine
-    around = _of_ops(ops, work_on_unchanged(modules, set(copies)))
-    return pl.concat([mine, around]).unique("event", maintain_order=True)
-
-
-def _without(case: Case, again: pl.DataFrame, op: str) -> Finding | None:
-    """A finding that these kernels are not run, nor launched at best."""
-    owned = free_of_work(case, again["event"])
+def _decomposed_again(case: Case) -> Finding | None:
+    """Programs decompose a matrix which nothing in the recording changes: only what solves with its factors is needed."""
+    chosen = _needless(case)
+    owned = free_of_work(case, chosen["event"])
     ns = case.per_step(owned)
     if ns < SLOW_OP_LEAST * case.step_ns:
         return None
-    change = shorten_kernels(case, again)
-    # Solvers launch their many kernels one by one, those that remain as well: at worst the host is not spared any.
-    change = Change(change.smallest, launched_less(change.largest, again, "least"))
-    return timed(case, RULE, owned, change, f"{case.of_step(ns)} {_AGAIN} ({op}).")
+    stays = _solving(case, chosen["event"])
+    op = _longest_op(case, chosen["event"])
+    rest = f" Solving with the factors, which takes {duration(stays)}, remains." if stays else ""
+    return timed(case, RULE, owned, without_work(case, chosen), f"{case.of_step(ns)} {_AGAIN} ({op}).{rest}")
 
 
-def _of_ops(ops: pl.DataFrame, named: Collection[tuple[str, str | None]]) -> pl.DataFrame:
-    """event, least, most of the kernels of these ops, of which nothing remains."""
-    known = pl.DataFrame(list(named), schema={"name": pl.String, "shapes": pl.String}, orient="row")
-    mine = ops.join(known, on=["name", "shapes"], how="semi", maintain_order="left")
-    return mine.select("event", least=pl.lit(0.0), most=pl.lit(0.0))
+def _needless(case: Case) -> pl.DataFrame:
+    """event, least, most: the work that decomposes such matrices, and what is left of it."""
+    known = {hlo: name for name, _, hlo in programs_that_ran(case.trace)} if case.runs_programs else {}
+    copies = case.trace.copies.filter(pl.col("direction").cast(pl.String) == "HtoD")["bytes"].drop_nulls()
+    needless = unchanged_decompositions([read_module(hlo) for hlo in known], set(copies))
+    programs = list(known.values())
+    found = [
+        part_of_program(case, name, hlo, names)["event"]
+        for (hlo, name), names in zip(known.items(), needless, strict=True)
+        if names
+        and programs.count(name) == 1  # programs of one name have other instructions of the same names
+    ]
+    events = pl.concat(found) if found else pl.Series("event", [], dtype=pl.UInt32)
+    return (
+        events.unique(maintain_order=True).to_frame("event").with_columns(least=pl.lit(0.0), most=pl.lit(0.0))
+    )
+
+
+def _longest_op(case: Case, events: pl.Series) -> str:
+    mine = named_kernels(case).filter(pl.col("event").is_in(events.implode()))
+    times = mine.group_by("op").agg(pl.col("time_ns").sum()).sort("time_ns", "op", descending=[True, False])
+    return str(times["op"][0]) if len(times) else ""
+
+
+def _solving(case: Case, needless: pl.Series) -> int:
+    """Time per step of kernels of solvers that are needed all the same."""
+    others = solver_kernels(case).filter(~solver_kernels(case).is_in(needless.implode()))
+    staying = case.slices.filter(pl.col("part") == "compute", pl.col("named_by").is_in(others.implode()))
+    return case.per_step(staying)
 
 
 def _is_selected(case: Case, kernels: pl.Series) -> bool:
@@ -124,7 +133,7 @@ RULE: Rule[Case] = Rule(
     class_="advice",
     page="ops",
     owns="kernels of the longest op that sorts, searches, looks up, scatters or solves, from a fifth of the step, if they are far from their bound",
-    change="nothing: whether there is a faster way depends on the data. Exception: a matrix decomposition disappears, with what needs nothing but the matrix and at best its launches, if the compiled program receives the matrix in every step, no program returns one of its shape, and none of its size is copied to the device",
+    change="nothing: whether there is a faster way depends on the data. Exception: a matrix decomposition, and what is computed from it alone, disappears if the compiled program receives the matrix in every step or contains it, no program returns one of its shape, and none of its size is copied to the device; solving with the factors remains",
     fix={
         "pytorch": "Look for a cheaper way to the same result: topk instead of a full sort, F.embedding or index_select instead of x[index] (whose gradient sorts), index_add_ with sorted or fewer indices, results that do not change computed once before the loop, float32 instead of float64.",
         "jax": "Look for a cheaper way to the same result: jax.lax.top_k instead of a sort, segment_sum with indices_are_sorted=True, results that do not change computed once before the loop.",
