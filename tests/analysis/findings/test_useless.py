@@ -198,9 +198,26 @@ def test_a_causal_mask_that_is_expanded_to_the_samples_is_one_mask() -> None:
         assert other.find(made) is None
 
 
+@pytest.mark.parametrize(
+    ("sides", "is_padded"),
+    [
+        ("[[32,512,1],[32,1,512]]", False),
+        ("[[32,1,1,512],[32,1,512,1]]", False),
+        ("[[512,1],[1,512]]", True),  # a mask of positions, which all samples share
+        ("[[32,512],[]]", True),  # the id of the padding
+    ],
+)
+def test_documents_packed_into_one_sequence_are_not_padded(sides: str, is_padded: bool) -> None:
+    """A mask per sample that lets positions attend to their own document."""
+    compared = Op("aten::eq", sides, "void at::native::compare_kernel", 2)
+    made = case(*[[compared, attention("[32,1,512,512]")]] * 4)
+    assert (padding.find(made) is not None) is is_padded
+
+
 def inference(sequence: str) -> list[Op]:
-    """Many short kernels, so that the host decides."""
-    return [Op("aten::mm", "[[64,64],[64,64]]", GEMM, 2, sequence=sequence) for _ in range(80)]
+    """Many short kernels, so that the host decides; each op makes a node from this number on, if there is one."""
+    numbers = [str(int(sequence) + place) if sequence.isdecimal() else sequence for place in range(80)]
+    return [Op("aten::mm", "[[64,64],[64,64]]", GEMM, 2, sequence=number) for number in numbers]
 
 
 def test_inference_that_autograd_records() -> None:
@@ -212,10 +229,20 @@ def test_inference_that_autograd_records() -> None:
     assert grad_in_inference.find(case(*[inference("1")] * 3, workload=TRAINING)) is None
 
 
+def test_frozen_weights_keep_no_graph() -> None:
+    """Ops are numbered wherever gradients are on, but only a node takes a number."""
+    frozen = [Op("aten::mm", "[[64,64],[64,64]]", GEMM, 2, sequence="7")] * 80
+    assert grad_in_inference.find(case(*[frozen] * 3, workload=INFERENCE)) is None
+
+
 def test_what_is_outside_of_a_captured_graph_says_nothing_of_the_model() -> None:
     """Ops under no_grad whose kernels go into the graph, behind a few that launch."""
-    for sequence, is_found in (("1", True), ("-", False)):
-        ops = [*inference("1")[:40], *[Op("aten::view", "[[64,64]]", sequence=sequence)] * 60]
+    for is_found in (True, False):
+        views = [
+            Op("aten::view", "[[64,64]]", sequence=str(100 + place) if is_found else "-")
+            for place in range(60)
+        ]
+        ops = [*inference("1")[:40], *views]
         assert (grad_in_inference.find(case(*[ops] * 3, workload=INFERENCE)) is not None) is is_found
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from stepscope.analysis.xla.hlo_module import Module
 from stepscope.analysis.xla.masks import padded_length
 from tests.analysis.xla.test_instruction_cost import F32, made, reads, shaped
@@ -42,6 +44,24 @@ def test_a_causal_mask_is_of_all_samples() -> None:
 def test_samples_that_share_a_sequence_are_no_padding() -> None:
     same = made("same", "compare", 5, MASK, reads(4, 4))
     assert length_in(LENGTHS, TABLE, POSITIONS, SPREAD, same, LOW, selects()) is None
+
+
+@pytest.mark.parametrize(
+    ("sides", "kind", "length"),
+    [
+        ((64, 64), PRED, None),  # causal
+        ((2, 1, 64, 64), PRED, None),  # documents that share a sequence
+        ((2, 64, 64), S32, None),  # edges of a graph
+        ((64, 64), S32, 64),  # marks of as many samples as positions
+        ((2, 1, 1, 64), PRED, 64),
+    ],
+)
+def test_a_table_of_pairs_that_the_program_is_given(
+    sides: tuple[int, ...], kind: int, length: int | None
+) -> None:
+    given = made("given", "parameter", 1, shaped(kind, *sides))
+    spread = made("spread", "broadcast", 5, MASK, reads(1))
+    assert length_in(given, TABLE, spread, LOW, selects()) == length
 
 
 def test_a_mask_of_a_loss_is_no_mask_of_attention() -> None:

@@ -11,7 +11,7 @@ import polars as pl
 
 from stepscope.analysis.cut_off import steps_without_work
 from stepscope.analysis.findings.batches.busy_cores import beside_busy_cores
-from stepscope.analysis.findings.behind_waits import put_behind_waits
+from stepscope.analysis.findings.behind_waits import put_behind_causes, put_behind_waits
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.finding import Finding, Interval, ranked
@@ -52,6 +52,7 @@ def judge(case: Case) -> dict[str, list[pl.Series]]:
             case.owned |= {finding.code: case.claims[before:] for finding in mine}
         withdraw_cold(case)
         put_behind_waits(case)
+        put_behind_causes(case)
         withdraw_vague(case)
         say_what_comes_first(case)
     return case.owned

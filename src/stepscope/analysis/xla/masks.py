@@ -2,7 +2,8 @@
 
 A value is a mask if it depends on nothing but whole numbers or booleans that the program is given, constants and positions. It
 is used where it decides about a table of positions by positions that a product makes, as attention scores are; a square
-picture is not such a table. Comparing two such values with each other packs several samples into one sequence: that is not padding.
+picture is not such a table. Comparing two such values with each other packs several samples into one sequence: that is not padding,
+nor is a table of which positions see each other that the program is given as it is.
 Random numbers also come from whole numbers, the key of a generator, but do not depend on samples: dropout and noise do not mask them.
 """
 
@@ -14,6 +15,7 @@ from stepscope.analysis.xla.hlo_module import Instruction, Module
 from stepscope.registers.policy.useless_work import CALLS_DEEPEST, CALLS_MOST, MASKED_PROGRAM_MOST
 
 WHOLE_NUMBERS = frozenset(range(1, 10))  # booleans and whole numbers, signed or not
+_BOOLEAN = 1
 _DATA, _KNOWN, _MASK = range(3)
 _CONSTANTS = ("constant", "iota", "partition-id", "replica-id")
 _CALLS = ("fusion", "call", "while")
@@ -93,7 +95,8 @@ class _Flow:
     def _parameter(self, one: Instruction, given: Sequence[Value], depth: int) -> Value:
         if depth:
             return given[one.parameter] if one.parameter < len(given) else _DATA
-        return _MASK if one.element in WHOLE_NUMBERS and one.shape.sizes else _DATA
+        is_whole = one.element in WHOLE_NUMBERS and one.shape.sizes
+        return _MASK if is_whole and not _is_table(one) else _DATA
 
     def _called(self, one: Instruction, operands: Sequence[Value], depth: int) -> Value:
         """A loop hands on what it is given: a mask stays what it is from turn to turn, unless a turn makes something else of it."""
@@ -127,6 +130,13 @@ class _Flow:
         sizes = queries.shape.sizes if queries is not None else ()
         if len(sizes) == _QUERIES and sizes[1] > 1:
             self.length = sizes[1]
+
+
+def _is_table(one: Instruction) -> bool:
+    """Whether it says of all pairs of positions which see each other: a causal mask, documents in one sequence, the edges of a graph."""
+    *samples, rows, columns = (0, *one.shape.sizes)
+    is_known = len(samples) > 1 or one.element == _BOOLEAN  # as many samples as positions are no pairs
+    return rows == columns > 1 and is_known
 
 
 def _is_product(one: Instruction) -> bool:

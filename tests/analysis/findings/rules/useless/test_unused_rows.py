@@ -147,6 +147,30 @@ def test_halves_of_all_rows_are_all_read() -> None:
     assert unused_rows.find(case(*[gated] * 3, workload=INFERENCE)) is None
 
 
+def stepped(count: int, view: str, inputs: str, read: str) -> Case:
+    """A product for 8 sequences of 16 positions, of which views take a part so often, each with the placeholder's number."""
+    parts = []
+    for place in range(count):
+        parts.append(Op(view, "[[8,16,3072]]", inputs=inputs.replace("N", str(place))))
+        parts.append(Op("aten::add", f"[{read},{read},[]]", "void at::native::elementwise_kernel", 2))
+    return case(*[[Op("aten::mm", "[[128,1024],[1024,3072]]", GEMM, 300), *parts]] * 3, workload=INFERENCE)
+
+
+@pytest.mark.parametrize(
+    ("count", "view", "inputs", "read"),
+    [
+        (16, "aten::select", '["","1","N"]', "[8,3072]"),  # the inputs of a recurrence, projected before it
+        (8, "aten::select", '["","0","N"]', "[16,3072]"),  # sample by sample
+        (4, "aten::slice", '["","1","0","4","1"]', "[8,4,3072]"),  # in pieces
+    ],
+)
+def test_rows_that_views_take_one_after_the_other_are_all_read(
+    count: int, view: str, inputs: str, read: str
+) -> None:
+    assert unused_rows.find(stepped(count, view, inputs, read)) is None
+    assert unused_rows.find(stepped(count // 4, view, inputs, read)) is not None
+
+
 def test_training_needs_all_positions() -> None:
     assert unused_rows.find(case(*[scoring("[8,32000]")] * 3)) is None
 

@@ -91,6 +91,7 @@ def _gains(cause: Finding) -> bool:
 
 _CASTS = "weight-casts"
 _CAUSES = (
+    "debug-setting",
     "optimizer-loop",
     _CASTS,
     "recomputed-weights",

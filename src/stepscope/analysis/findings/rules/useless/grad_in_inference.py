@@ -35,16 +35,21 @@ def find(case: Case) -> Finding | None:
 def _records(case: Case) -> bool:
     """Whether most of the ops that launch something are numbered, and most of all that no other op calls.
 
-    While a graph is captured hardly anything launches, and what is outside of the capture says nothing of the model.
+    While a graph is captured hardly anything launches, and what is outside of the capture says nothing of the model. Where nothing
+    needs a gradient, as in a model whose weights are frozen, ops are numbered as well, but no node takes a number: all have the same.
     """
     events = case.trace.events
-    numbered = case.trace.ops.filter(pl.col("sequence").is_not_null())["event"].implode()
+    with_number = case.trace.ops.filter(pl.col("sequence").is_not_null())
+    numbered = with_number["event"].implode()
     in_step = events["step"].is_not_null()
     called = events["kind"].gather(events["parent"]).eq_missing(pl.Series(["op"], dtype=events["kind"].dtype))
     outermost = events.filter((events["kind"] == "op") & in_step & ~called)["id"]
     launching = case.trace.kernels["op"].drop_nulls().unique()
     launching = launching.filter(in_step.gather(launching))
-    return all(
+    mine = with_number.filter(pl.col("event").is_in(outermost.implode()))
+    # Each thread counts for itself.
+    numbers = mine.select("sequence", *(events[name].gather(mine["event"]) for name in ("track", "step")))
+    return numbers.n_unique() > MAJORITY * len(mine) and all(
         len(ops) > 0 and int(ops.is_in(numbered).sum()) > MAJORITY * len(ops)
         for ops in (launching, outermost)
     )

@@ -35,6 +35,8 @@ _OF_LISTS = "aten::_foreach"
 _STRIDES = (1, 2, 3, 4, 5, 6, 8)  # of convolutions in front of the layers
 _COUNTED_TITLE = "Batches are padded to the longest sample of all"
 _MIXED_TITLE = "Batches mix samples of all lengths, and are mostly padding"
+_COMPARES = ("aten::eq", "aten::ne")
+_SIDES = 2
 _FILLS = ("aten::masked_fill", "aten::masked_fill_")
 
 
@@ -211,7 +213,7 @@ def _padded_length(case: Case) -> int | None:
     """The one length of all sequences with a mask of their own; None where there is none, or several."""
     names = pl.col("name").cast(pl.String)
     ops = case.ops.filter(names.is_in([_ATTENTION, *_FILLS]), pl.col("step").is_not_null())
-    if ops.is_empty() or ops["step"].n_unique() < STEPS_TO_KNOW_WARM_UP:
+    if ops.is_empty() or ops["step"].n_unique() < STEPS_TO_KNOW_WARM_UP or _packs(case):
         return None
     calls = ops.select(op="event", name=names, shapes=pl.col("shapes").cast(pl.String)).join(
         recorded_strides(case.trace), on="op", how="left"
@@ -225,6 +227,26 @@ def _padded_length(case: Case) -> int | None:
     if masked.n_unique() != 1 or attention.is_not_null().sum() < MAJORITY * len(attention):
         return None
     return int(masked[0])
+
+
+def _packs(case: Case) -> bool:
+    """Whether a mask compares the documents of all positions with each other: several samples are packed into one sequence."""
+    compared = case.ops.filter(pl.col("name").cast(pl.String).is_in(_COMPARES), pl.col("step").is_not_null())
+    calls = compared.select(op="event", shapes=pl.col("shapes").cast(pl.String)).join(
+        recorded_strides(case.trace), on="op", how="left"
+    )
+    return any(_are_pairs(*each) for each in calls.drop("op").drop_nulls("shapes").unique().iter_rows())
+
+
+def _are_pairs(text: str, strides: str | None) -> bool:
+    """Of [samples, length, 1] and [samples, 1, length], or the same with an axis for heads."""
+    sides = held_shapes(text, strides)[:2]
+    if len(sides) < _SIDES or min(len(side) for side in sides) <= _SIDES:
+        return False
+    (*samples, rows, one), (*others, single, columns) = sides
+    if rows == 1:
+        rows, one, single, columns = single, columns, rows, one
+    return samples == others and samples[0] > 1 and one == single == 1 < rows == columns
 
 
 def _masked_length(name: str, text: str, strides: str | None) -> int | None:

@@ -8,7 +8,7 @@ import polars as pl
 
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change
-from stepscope.analysis.findings.device_work import free_of_work, launched_less
+from stepscope.analysis.findings.device_work import free_of_work, without_work
 from stepscope.analysis.findings.dispatched import at_or_below, without_calls
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.programs.parts import part_of_program
@@ -91,7 +91,7 @@ def _in_programs(case: Case) -> Finding | None:
     ns, calls, work, chosen, owned = best
     count = round(len(chosen) / max(1, len(case.lengths)))
     evidence = _described(calls, work) | {"kernels_per_step": count}
-    return timed(case, RULE, owned, _computed_once(case, chosen), _detail(case, ns, calls, work), evidence)
+    return timed(case, RULE, owned, without_work(case, chosen), _detail(case, ns, calls, work), evidence)
 
 
 def _repeats(case: Case, calls: RepeatedCalls, names: frozenset[str]) -> pl.DataFrame:
@@ -108,14 +108,6 @@ def _repeats(case: Case, calls: RepeatedCalls, names: frozenset[str]) -> pl.Data
     return repeats.select(
         "event", least=pl.lit(0.0), most=pl.when(pl.col("place") < calls.arriving).then(1.0).otherwise(0.0)
     ).cast(schema)  # type: ignore[arg-type]
-
-
-def _computed_once(case: Case, chosen: pl.DataFrame) -> Change:
-    """The work is neither done nor launched again."""
-    change = shorten_kernels(case, chosen)
-    return Change(
-        launched_less(change.smallest, chosen, "most"), launched_less(change.largest, chosen, "least")
-    )
 
 
 def _arguments(calls: RepeatedCalls) -> list[str]:

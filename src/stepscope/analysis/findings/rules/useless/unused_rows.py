@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection
 
 import msgspec
@@ -167,6 +168,9 @@ def _in_ops(case: Case) -> Finding | None:
     read |= {(classes, classes) for _, classes in single}
     sizes = {text: _made(text) for text in products["shapes"].unique()}
     shares = {made: _share_read(made, read, passes) for made in set(sizes.values()) & set(taken)}
+    cut = _shares_cut(case, ops, products)
+    # Views that take all rows one after the other, as a recurrence its inputs, are read in parts, and leave none unread.
+    shares = {made: max(share, cut.get(made, 0.0)) if share else 0.0 for made, share in shares.items()}
     unused = {text: made for text, made in sizes.items() if 0 < shares.get(made, 0.0) <= MAJORITY}
     if not unused or _is_fetched(case, unused.values()):
         return None
@@ -222,6 +226,54 @@ def _single_rows(case: Case, ops: pl.DataFrame) -> set[tuple[int, int]]:
     }
     matrices = {tuple(shape) for text in of_rows for shape in _shapes(text)[:1] if len(shape) == _MATRIX}
     return {(rows, classes) for rows, classes in matrices if rows >= UNUSED_ROWS_LEAST}
+
+
+def _shares_cut(case: Case, ops: pl.DataFrame, products: pl.DataFrame) -> dict[tuple[int, int], float]:
+    """By elements and columns of a product: the rows that views take of it, all together, as a share of what the products make."""
+    counts = Counter(_made(text) for text in products["shapes"])
+    found: Counter[tuple[int, int]] = Counter()
+    cuts = _cuts(case, ops)
+    vectors = {shape for shape, _, _ in cuts if len(shape) == _MATRIX}
+    for shape, axis, elements in cuts:
+        if axis == 0 and len(shape) > _MATRIX and shape[1:] in vectors:
+            continue  # samples, of each of which a view takes rows
+        for size, classes in counts:
+            is_all = size == math.prod(shape)
+            if shape[-1] == classes and (is_all or (shape in vectors and size % math.prod(shape) == 0)):
+                found[size, classes] += elements
+    return {made: found[made] / max(1, made[0] * count) for made, count in counts.items()}
+
+
+def _cuts(case: Case, ops: pl.DataFrame) -> list[tuple[tuple[int, ...], int, int]]:
+    """Of the views that take rows: the shape of the tensor, the axis, and how many elements all of them take."""
+    views = ops.filter(pl.col("name").is_in(_VIEWS)).select("event", "name", "shapes")
+    given = case.trace.ops.select("event", inputs=pl.col("concrete_inputs").cast(pl.String)).drop_nulls()
+    alike = views.join(given, on="event").group_by("name", "shapes", "inputs", maintain_order=True).len()
+    found = []
+    for name, text, inputs, count in alike.iter_rows():
+        shape = tuple(next(iter(_shapes(text)), []))
+        cut = _taken_along(name, shape, inputs)
+        if cut is not None and cut[0] < len(shape) - 1 and cut[1] < shape[cut[0]]:
+            axis, length = cut
+            found.append((shape, axis, count * length * math.prod(shape) // shape[axis]))
+    return found
+
+
+def _taken_along(name: str, shape: tuple[int, ...], inputs: str) -> tuple[int, int] | None:
+    """The axis of a view and how many positions it takes; None where that is not recorded."""
+    try:
+        _, *given = msgspec.json.decode(inputs, type=list[str])
+        axis, first, *rest = (int(each) for each in given if each)
+    except (msgspec.DecodeError, ValueError):
+        return None
+    if not -len(shape) <= axis < len(shape):
+        return None
+    axis %= len(shape)
+    size = shape[axis]
+    if name == _SELECT:
+        return axis, 1
+    start, end = (each + size if each < 0 else each for each in (first, rest[0] if rest else size))
+    return axis, max(0, min(end, size) - max(0, start))
 
 
 def _made(text: str) -> tuple[int, int]:
