@@ -7,12 +7,11 @@ import re
 import polars as pl
 
 from stepscope.analysis.findings.case import Case
-from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.device_work import free_of_work, without_work
 from stepscope.analysis.findings.dispatched import at_or_below, without_calls
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.programs.parts import part_of_program
-from stepscope.analysis.findings.promise import shorten_kernels, timed
+from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.repeats.calls import MODULE, find_repeats
 from stepscope.analysis.xla.hlo_module import read_module
