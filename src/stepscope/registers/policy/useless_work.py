@@ -436,6 +436,24 @@ OPS_OF_A_METRIC = policy(
     unit="ops behind a pass of a network",
     why="among which is the comparison with labels, if the pass is for an accuracy",
 )
+EXPERTS_LEAST = policy(
+    "EXPERTS_LEAST",
+    4,
+    unit="experts of a layer",
+    why="with fewer, to sort the tokens takes about what is spared",
+)
+ROUTED_TOKENS_LEAST = policy(
+    "ROUTED_TOKENS_LEAST",
+    512,
+    unit="tokens of a layer with experts",
+    why="with fewer, to read the weights of an expert takes as long as to compute its tokens, and most experts get some",
+)
+ROUTED_MOST = policy(
+    "ROUTED_MOST",
+    2,
+    unit="× the share of the experts that a token is sent to",
+    why="that may remain of their time: smaller products are slower, tokens are gathered and results added up; chosen, not measured",
+)
 BROADCAST_SIDE_LEAST = policy(
     "BROADCAST_SIDE_LEAST",
     8,
