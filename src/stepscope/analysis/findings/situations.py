@@ -24,6 +24,7 @@ TRAINING_ONLY = (
     "optimizer-loop",
     "recomputation",
     "repeated-backward",
+    "repeated-forward",
     "useless-backward",
     "dense-embedding-gradient",
     "whole-table",
