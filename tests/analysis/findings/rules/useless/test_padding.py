@@ -11,7 +11,8 @@ from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.rules.useless.padding import find
 from stepscope.trace.trace import Trace
 from tests.analysis.compute.traces import compute_trace
-from tests.analysis.findings.op_steps import GEMM, Op, case as case_of_ops
+from tests.analysis.findings.op_steps import GEMM, Op
+from tests.analysis.findings.op_steps import case as case_of_ops
 from tests.builders.cases import case_of
 
 HEAD = "track  start  dur  name  kind  launches  shapes  dtypes"
