@@ -87,7 +87,7 @@ class Ears:
 
 
 def has_compiled() -> bool:
-    """Whether torch.compile has compiled anything in this process; so it is taken to have where it does not tell."""
+    """Whether torch.compile has compiled anything in this process; so it is taken to have where that is not known."""
     dynamo = sys.modules.get("torch._dynamo")
     if dynamo is None:
         return False

@@ -1,4 +1,4 @@
-"""How long the samples of padded batches are: token ids that end in one value, masks of attention, the lengths that a CTC loss is told.
+"""How long the samples of padded batches are: token ids that end in one value, masks of attention, the lengths that a CTC loss is given.
 
 A profile has shapes and no values: a batch that is mostly padding looks as a full one does. While a window is open, three functions
 of PyTorch are wrapped; a few of the ids, masks and lengths that they are given are kept, and looked at once the window has closed.

@@ -202,6 +202,12 @@ PADDING_LEFT_MOST = policy(
     unit="share of the positions",
     why="that are left without padding, in the middle: where batches are counted to be fuller, shorter ones are not worth their sorting",
 )
+STRIDES_MOST = policy(
+    "STRIDES_MOST",
+    8,
+    unit="times",
+    why="that convolutions in front of the layers shorten a sequence: those of speech do so 2 to 8 times",
+)
 UNSURE_PADDING = policy(
     "UNSURE_PADDING",
     0.9,

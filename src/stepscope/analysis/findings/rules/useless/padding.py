@@ -23,7 +23,7 @@ from stepscope.analysis.xla.masks import padded_length
 from stepscope.analysis.xla.ops import programs_that_ran
 from stepscope.registers.calibration.launches import STAGED_COPY_NS
 from stepscope.registers.policy.findings import MAJORITY, STEPS_TO_KNOW_WARM_UP, WORTH_A_FINDING
-from stepscope.registers.policy.useless_work import UNSURE_PADDING
+from stepscope.registers.policy.useless_work import STRIDES_MOST, UNSURE_PADDING
 from stepscope.trace.frames import take
 from stepscope.trace.lookup import events_named
 from stepscope.trace.scopes import at_or_inside
@@ -32,7 +32,6 @@ _ATTENTION = "aten::scaled_dot_product_attention"
 _ON_SCORES = r"attention|softmax|bmm$"  # work that grows with the square of the length
 _RECURRENT = r"^aten::_(cudnn|miopen)_(rnn|rnn_backward)$"
 _OF_LISTS = "aten::_foreach"
-_STRIDES = (1, 2, 3, 4, 5, 6, 8)  # of convolutions in front of the layers
 _COUNTED_TITLE = "Batches are padded to the longest sample of all"
 _MIXED_TITLE = "Batches mix samples of all lengths, and are mostly padding"
 _COMPARES = ("aten::eq", "aten::ne")
@@ -141,7 +140,7 @@ def _has_positions(text: str, batches: Padded) -> bool:
     if not shapes or batches.counted is None:
         return True
     samples, length = batches.counted.shape
-    parts = {length // times for times in _STRIDES if length % times == 0}
+    parts = {length // times for times in range(1, STRIDES_MOST + 1) if length % times == 0}
     wholes = {samples * part for part in parts}
     return any(
         size in parts or any(size % whole == 0 for whole in wholes)
@@ -271,7 +270,7 @@ RULE: Rule[Case] = Rule(
     turn_without_device=108,
     page="ops",
     certainty=UNSURE_PADDING,
-    owns="the remaining `compute`, without a device the ops that the host computes, if all steps have sequences of the same length, and attention gets a mask per sample, or the capture counted how long samples are: by masks, by token ids that end in one value, or as a CTC loss is told. Nothing is found where they fill the batches",
+    owns="the remaining `compute`, without a device the ops that the host computes, if all steps have sequences of the same length, and attention gets a mask per sample, or the capture counted how long samples are: by masks, by token ids that end in one value, or as a CTC loss is given them. Nothing is found where they fill the batches",
     change="all kernels except the optimizer's take 25 to 80 % of their time (if the capture counted lengths, the share of the longest sample of a batch, up to 1.2 times that, and where each length is compiled up to 1.7 times; where that is more than three quarters, the mean share at best; kernels whose shapes have no such dimension stay, and launches of cuDNN's recurrent networks shrink, too), attention kernels the square of that share, and copies of the batch to the device shrink likewise; at best, the host also makes the batch faster by the same share, as for batches padded to their own longest sample. Without a device, the same of the ops that the host computes",
     fix={
         "pytorch": "Pad each batch to its own longest sample (in collate_fn), and put samples of similar length together (a sampler by length); or pack samples into one sequence (torch.nested, varlen attention).",
