@@ -17,6 +17,7 @@ from stepscope.analysis.parts import BUSY_PARTS
 from stepscope.analysis.steps.sample import Sample
 from stepscope.analysis.steps.work import busy_time
 from stepscope.lazy import dataclass
+from stepscope.registers.policy.findings import REPLAY_FITS
 from stepscope.reports.model.report import StepRow, Steps, StepSample, Unprofiled
 from stepscope.reports.sections.section import Section
 from stepscope.reports.wording.basis import sentence
@@ -61,22 +62,22 @@ class Inflation:
 def inflation(context: RankContext) -> Inflation | None:
     """By the unprofiled steps that the capture timed, else by the replay without the profiler's cost per event.
 
-    No replay of a file that was cut off says it.
+    No replay of a file that was cut off says it, nor one without a device, or much longer or shorter than the steps were.
     """
     capture = context.trace.info.capture
     profiled, unprofiled = capture.get("profiled_step_ns"), capture.get("unprofiled_step_ns")
     if isinstance(profiled, int | float) and isinstance(unprofiled, int | float) and unprofiled > 0:
         return Inflation(round(profiled / unprofiled, 3), "measured")
-    if is_cut(context.whole_trace):
+    if is_cut(context.whole_trace) or context.critical_device is None:
         return None
     plan = context.sampled.plan
     recorded, without = plan.as_recorded().step_ns(), plan.step_ns()
-    if without <= 0:
+    windows = context.sampled.steps.windows.filter(pl.col("device").eq_missing(context.critical_device))
+    measured = int((windows["end_ns"] - windows["start_ns"]).sum()) / max(1, len(windows))
+    if not measured or without <= 0 or abs(recorded / measured - 1) > REPLAY_FITS:
         return None
     # The device works as long without the profiler, of which graphs cost the host hardly anything.
-    windows = context.sampled.steps.windows.filter(pl.col("device").eq_missing(context.critical_device))
-    measured = int((windows["end_ns"] - windows["start_ns"]).sum())
-    most = max(1.0, measured / max(1, plan.busiest_ns()))
+    most = max(1.0, measured * len(windows) / max(1, plan.busiest_ns()))
     return Inflation(round(min(most, recorded / without), 3), "estimated")
 
 
