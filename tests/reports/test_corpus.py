@@ -105,7 +105,8 @@ def test_phases_are_kept_apart() -> None:
     assert list(phases) == ["train", "collect"]
     assert sum(row.share for row in phases.values()) == pytest.approx(0.993, abs=0.01)
     assert all(max(row.parts, key=lambda part: row.parts[part]) == "dispatch" for row in phases.values())
-    assert phases["collect"].parts["sync"] > 0.25 * phases["collect"].total_ns
+    sync = {name: row.parts["sync"] / row.total_ns for name, row in phases.items()}
+    assert sync["collect"] > 0.03 > sync["train"]
 
 
 def test_ops_of_a_compiled_program() -> None:

@@ -60,3 +60,17 @@ def test_only_what_a_tensor_says_how_often_to_repeat_depends_on_data(
 ) -> None:
     made = case([Op(name, shapes, "void at::native::some_kernel", 5)])
     assert has_data_dependent_shapes(made) is depends
+
+
+@pytest.mark.parametrize(("waits", "class_"), [(10, "advice"), (9, "time")])
+def test_a_step_with_many_waits_fits_into_no_graph(waits: int, class_: str) -> None:
+    """Waits so short that they are no finding of their own, between the launches."""
+    rows = []
+    for k in range(12):
+        at = 80 * k
+        rows += [f"main  {at}  60  aten::add  op  -", *gemm(at + 46, 4, begin=at + 58)]
+        if k < waits:
+            rows.append(f"main  {at + 60}  4  cudaStreamSynchronize  runtime  -")
+    [found] = RULE.findings(case_of_text(steps(*rows, count=4)))
+    assert found.class_ == class_
+    assert ("which no graph can hold" in found.detail) is (class_ == "advice")

@@ -11,7 +11,7 @@ import polars as pl
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.finding import Finding
-from stepscope.analysis.findings.profiler_doubt import without_doubt
+from stepscope.analysis.findings.profiler_doubt import withdraw, without_doubt
 from stepscope.analysis.findings.promise import left_by_replay, timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host import optimizer_loop
@@ -64,7 +64,8 @@ def find(case: Case) -> Finding | None:
         return None
     if not launches_enough(case) or is_cold(case):
         return None
-    first = _first_stage(case)
+    waits = waits_per_step(case) if case.has_device else 0
+    first = _first_stage(case, waits)
     if first is not None:
         _say_second_stage(case, launches, first)
         return None
@@ -74,6 +75,11 @@ def find(case: Case) -> Finding | None:
     found = timed(case, RULE, launches.owned, changed, launches.detail, launches.evidence, title=title)
     if OUTSIDE_GRAPHS in found.evidence and not case.runs_programs:
         found.fix = _REST_OF_INFERENCE if case.workload == INFERENCE else _REST
+    if waits >= WAITS_BEFORE_LAUNCHES:
+        case.changes.pop(RULE.code, None)
+        withdraw(found)
+        found.detail += _WAITS.format(waits)
+        return found
     return behind_causes(case.earlier, without_doubt(case, found, graph.smallest))
 
 
@@ -99,6 +105,7 @@ _CAUSES = (
     "grad-in-inference",
     "dropout-in-inference",
 )
+_WAITS = " The host waits for the device {:.0f} times in a step, which no graph can hold as a whole, so nothing is promised."
 _WRAPPER = r"^EagerExecute$"
 _CALLS = rf"{PROGRAM_CALLS}|^Eager(Local|Remote)?Execute"
 _DATA_DEPENDENT = r"^aten::(nonzero|masked_select|_?unique\w*)$"
@@ -109,13 +116,13 @@ _REST = "Bring the rest of the step into the graphs that it has already: what ru
 _REST_OF_INFERENCE = "Bring the rest of the step into the graphs that it has already: sampling, casts and copies between them (fullgraph=True shows what breaks a graph); or compute more requests in one batch."
 
 
-def _first_stage(case: Case) -> Finding | None:
+def _first_stage(case: Case, waits: float) -> Finding | None:
     """What has to go before a graph can hold the step: checks for errors, each with a wait, or waits again and again."""
     known = {found.code: found for found in case.earlier}
     checks = known.get(DEBUG_SETTING.code)
     if checks is not None:
         return checks
-    return known.get(DEVICE_SYNC.code) if waits_per_step(case) >= WAITS_BEFORE_LAUNCHES else None
+    return known.get(DEVICE_SYNC.code) if waits >= WAITS_BEFORE_LAUNCHES else None
 
 
 def _say_second_stage(case: Case, launches: Launches, first: Finding) -> None:
@@ -309,7 +316,7 @@ RULE: Rule[Case] = Rule(
     turn=150,
     page="device",
     owns="`dispatch`",
-    change="half of the launches disappear, as when two passes become one; at best, the step is launched as one graph: 0.3 to 1 µs between kernels, 2 to 4 µs between those of XLA programs. If the unprofiled step is unknown, as `host-python`. Nothing if an eager step launches fewer than five kernels and graphs",
+    change="half of the launches disappear, as when two passes become one; at best, the step is launched as one graph: 0.3 to 1 µs between kernels, 2 to 4 µs between those of XLA programs. If the unprofiled step is unknown, as `host-python`. Nothing if an eager step launches fewer than five kernels and graphs; advice if the host waits for the device ten times or more in a step",
     certainty=UNSURE_LAUNCHES,
     fix={
         "pytorch": "Launch less, bigger work: torch.compile(model, mode='reduce-overhead') (CUDA graphs), or a larger batch. Fused optimizers: fused=True.",
