@@ -61,7 +61,10 @@ def _of_waits(case: Case, waits: pl.DataFrame, answers: pl.Series) -> Finding | 
         name_library(case, found, waits)
     if found is not None and together:
         found.detail += " A step reads values one by one: fetch them together, with one jax.device_get of the arrays that they are from."
-        found.evidence = {**found.evidence, VALUES_READ: round(_values_read(case) / max(1, len(case.lengths)))}
+        found.evidence = {
+            **found.evidence,
+            VALUES_READ: round(_values_read(case) / max(1, len(case.lengths))),
+        }
         if infers(case):
             found.fix = _READ_ONCE
     return found
