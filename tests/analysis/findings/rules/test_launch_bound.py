@@ -38,6 +38,42 @@ def test_a_handful_of_launches_is_not_too_many(count: int, codes: list[str]) -> 
     assert [found.code for found in RULE.findings(case)] == codes
 
 
+def _program(name: str, at: int, us: int, kernels: int = 1) -> list[str]:
+    """A call of a program of JAX that launches kernels of 5 µs at its end."""
+    rows = [f"main  {at}  {us}  PjitFunction({name})  span  -"]
+    for k in range(kernels):
+        begin = at + us - 6 * kernels + 6 * k
+        rows += [
+            f"main  {begin}  5  cuLaunchKernelEx  runtime  {name}",
+            f"stream 7  {begin + 10}  5  {name}  kernel  -",
+        ]
+    return rows
+
+
+@pytest.mark.parametrize("largest_us", [700, 60])
+def test_one_program_is_one_graph_already(largest_us: int) -> None:
+    rows = _program("train", 100, largest_us, 10)
+    assert RULE.findings(case_of_text(steps(*rows, count=4), framework="jax")) == []
+
+
+def test_programs_beside_the_largest_get_advice() -> None:
+    """Two arrays are indexed by programs of their own, for 300 µs each: how much of that is left inside of the largest is not known."""
+    rows = [
+        *_program("dynamic_slice", 0, 300),
+        *_program("squeeze", 310, 300),
+        *_program("train", 620, 200, 10),
+    ]
+    [found] = RULE.findings(case_of_text(steps(*rows, count=4), framework="jax"))
+    assert (found.class_, found.saves_ns_per_step) == ("advice", 0)
+    assert found.evidence["programs_per_step"] == 3
+    assert "inside of the function under jax.jit" in found.fix
+
+
+def test_a_largest_program_that_takes_most_of_the_dispatch_is_left_alone() -> None:
+    rows = [*_program("convert_element_type", 0, 60), *_program("train", 65, 925, 10)]
+    assert RULE.findings(case_of_text(steps(*rows, count=4), framework="jax")) == []
+
+
 def test_products_that_gain_nothing_show_no_figures_of_it() -> None:
     found = found_in(FIXTURES / "kineto" / "streams.pt.trace.json.gz")
     assert "launch-bound" not in found

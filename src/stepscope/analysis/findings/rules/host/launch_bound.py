@@ -12,6 +12,7 @@ from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.profiler_doubt import withdraw, without_doubt
+from stepscope.analysis.findings.programs.largest_program import in_largest_program
 from stepscope.analysis.findings.promise import left_by_replay, timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host import optimizer_loop
@@ -54,7 +55,7 @@ from stepscope.trace.frames import take_median
 from stepscope.trace.graphs import graph_work
 from stepscope.trace.lookup import is_named
 from stepscope.trace.scopes import ancestors
-from stepscope.units import duration
+from stepscope.units import duration, times
 
 
 def find(case: Case) -> Finding | None:
@@ -69,6 +70,8 @@ def find(case: Case) -> Finding | None:
     if first is not None:
         _say_second_stage(case, launches, first)
         return None
+    if case.device is not None and case.trace.info.framework == "jax":
+        return _find_beside_program(case, launches)
     title = RULE.title_for(case.has_device)
     graph = launches.changed
     changed = Change(_launched_less(case), graph.largest) if case.has_device else graph
@@ -81,6 +84,33 @@ def find(case: Case) -> Finding | None:
         found.detail += _WAITS.format(waits)
         return found
     return behind_causes(case.earlier, without_doubt(case, found, graph.smallest))
+
+
+def _find_beside_program(case: Case, launches: Launches) -> Finding | None:
+    """What a step of JAX launches beside its largest program, which is one graph already: advice, since its own call stays as it is.
+
+    What such programs cost inside of the largest depends on what they are for: no trial has measured that yet.
+    """
+    calls = count_calls(case)
+    if sum(calls.values()) < FEWEST_PIECES:
+        return None
+    kept = in_largest_program(case)
+    owned = launches.owned.filter(~kept.gather(launches.owned["named_by"]).fill_null(False))
+    ns = case.per_step(owned)
+    if ns < LAUNCH_BOUND_LEAST * case.step_ns:
+        return None
+    beside = _launching(case) & ~pl.lit(kept.gather(case.plan.host["event"]).fill_null(False))
+    change = Change(case.plan.with_host(beside, 1 / FEWEST_PIECES), case.plan.with_host(beside))
+    detail = f"A step calls {sum(calls.values()):,.0f} programs, and takes {case.of_step(ns)} to launch those beside the largest."
+    evidence = {**launches.evidence, PROGRAMS: round(sum(calls.values()))}
+    found = timed(case, RULE, owned, change, detail, evidence)
+    found.fix = _INTO_PROGRAM
+    if found.speedup.mid < SURE_GAIN:
+        return None
+    found.detail += f" Inside of it, that would be a speed-up of at most {times(found.speedup.high)}×; how much of it comes true, the profile does not show."
+    case.changes.pop(RULE.code, None)
+    withdraw(found)
+    return found
 
 
 def behind_causes(earlier: Sequence[Finding], found: Finding | None) -> Finding | None:
@@ -111,7 +141,9 @@ _CALLS = rf"{PROGRAM_CALLS}|^Eager(Local|Remote)?Execute"
 _DATA_DEPENDENT = r"^aten::(nonzero|masked_select|_?unique\w*)$"
 _REPEATS = "aten::repeat_interleave"
 _BY_A_NUMBER = r"^\[\[[\d, ]*\](, *\[\]){3}\]$"  # what is repeated is the only tensor
+PROGRAMS = "programs_per_step"  # in the evidence, of JAX
 OUTSIDE_GRAPHS = "kernels_outside_graphs_per_step"  # in the evidence
+_INTO_PROGRAM = "Put what runs beside the largest program into it: index, cast and reduce arrays inside of the function under jax.jit (pass it the array and the index), since each op of JAX outside of one is a program of its own."
 _REST = "Bring the rest of the step into the graphs that it has already: what runs between the compiled regions (casts, the loss, gradients that are added up, the optimizer), with torch.compile around the whole step (fullgraph=True shows what breaks a graph) and a fused optimizer, or one torch.cuda.graph of forward, backward and optimizer."
 _REST_OF_INFERENCE = "Bring the rest of the step into the graphs that it has already: sampling, casts and copies between them (fullgraph=True shows what breaks a graph); or compute more requests in one batch."
 
@@ -316,7 +348,7 @@ RULE: Rule[Case] = Rule(
     turn=150,
     page="device",
     owns="`dispatch`",
-    change="half of the launches disappear, as when two passes become one; at best, the step is launched as one graph: 0.3 to 1 µs between kernels, 2 to 4 µs between those of XLA programs. If the unprofiled step is unknown, as `host-python`. Nothing if an eager step launches fewer than five kernels and graphs; advice if the host waits for the device ten times or more in a step",
+    change="half of the launches disappear, as when two passes become one; at best, the step is launched as one graph: 0.3 to 1 µs between kernels, 2 to 4 µs between those of XLA programs. If the unprofiled step is unknown, as `host-python`. Nothing if an eager step launches fewer than five kernels and graphs, or a step of JAX one program; a few programs of JAX get advice, as do steps in which the host waits for the device ten times or more",
     certainty=UNSURE_LAUNCHES,
     fix={
         "pytorch": "Launch less, bigger work: torch.compile(model, mode='reduce-overhead') (CUDA graphs), or a larger batch. Fused optimizers: fused=True.",
