@@ -17,7 +17,7 @@ from stepscope.capture.files.published import Published
 from stepscope.capture.files.run_folder import RunName, run_of
 from stepscope.capture.files.writer import SIDECAR, Recorded, Staging, named
 from stepscope.capture.light import LightWindow
-from stepscope.capture.machine import debug_settings, matrices
+from stepscope.capture.machine import debug_settings, frozen, matrices
 from stepscope.capture.machine.labels import Labels
 from stepscope.capture.machine.telemetry import Telemetry
 from stepscope.capture.process import active, clock
@@ -217,6 +217,7 @@ class Window:
         if not is_job_ending and self._settings.options.sync:
             note["matrices"] = matrices.look([backend.name for backend in self._backends])
             note["labels"] = self._labels.count()
+            note["frozen"] = frozen.look([backend.name for backend in self._backends])
         self._labels.forget()
         try:
             return self._saved(note)
@@ -323,6 +324,7 @@ class Window:
             "debug_settings": debug_settings.look([backend.name for backend in self._backends]),
             "matrices": [],
             "labels": [],
+            "frozen": [],
         }
 
     def _about(self, who: Identity, run: RunName) -> dict[str, Any]:
