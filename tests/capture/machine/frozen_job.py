@@ -38,6 +38,7 @@ JOBS = {
 }
 
 if __name__ == "__main__":
-    kept = JOBS[sys.argv[1]]()
+    job: Any = JOBS[sys.argv[1]]
+    kept = job()
     sys.stdout.write(json.dumps({"found": frozen.look(["jax", "torch"])}) + "\n")
     del kept

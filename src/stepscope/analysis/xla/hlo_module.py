@@ -139,8 +139,8 @@ class Module:
         found = {}
         for entry in messages(self._aliases, 1) if self._aliases is not None else ():
             read = dict(fields(entry, Problems()))
-            place, number = read.get(1, b""), read.get(2, 0)
-            places = [place] if isinstance(place, int) else numbers(place)
+            place, number = read.get(1), read.get(2, 0)
+            places = numbers(place) if place is not None else []
             if isinstance(number, int):
                 found[places[0] if places else 0] = number
         return found
