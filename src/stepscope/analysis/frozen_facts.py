@@ -1,4 +1,4 @@
-"""Which weights an optimizer is told to leave as they are, as the capture noted it."""
+"""Which weights an optimizer leaves as they are, as the capture noted it."""
 
 from __future__ import annotations
 

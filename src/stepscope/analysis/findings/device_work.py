@@ -42,7 +42,7 @@ def without_work(case: Case, chosen: pl.DataFrame) -> Change:
 def work_of_instructions(case: Case, program: Program, names: Collection[str]) -> pl.DataFrame:
     """event, run, step of the work in steps that these instructions of the program do on the critical device.
 
-    Copies and kernels of libraries that nothing tells are of the part that they are inside of.
+    Copies and kernels of libraries of unknown origin are of the part that they are inside of.
     """
     rows = events_of_programs(case.trace).filter(
         pl.col("device") == case.device, pl.col("module") == program.name

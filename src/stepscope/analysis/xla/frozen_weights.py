@@ -1,7 +1,7 @@
 """Weights that a training program returns as it was given them, though it computes their gradients.
 
 Their gradient or their part of the update is multiplied by zero, or dropped after the optimizer has made it. The optimizer's state of such weights goes
-on from step to step, but no weight ever depends on it. What a program is given and what it returns is told by the memory that a result
+on from step to step, but no weight ever depends on it. What a program is given and what it returns is matched by the memory that a result
 takes from an argument, else by the order of their shapes.
 """
 

@@ -1,8 +1,8 @@
-"""Which weights an optimizer is told to leave as they are: parameter groups of PyTorch with a learning rate of zero, and JAX's zeros.
+"""Which weights an optimizer leaves as they are: parameter groups of PyTorch with a learning rate of zero, and JAX's zeros.
 
 A profile has no values, and a learning rate is one. They are looked at once a window has closed, between two steps. Of PyTorch's
 optimizers only Python's own numbers are read. A program of JAX has its learning rates from outside as arrays of one number; those that
-are zero are told by the keys of the dictionaries that hold them. Nothing is imported or initialised here, and nothing that fails reaches
+are zero have the names of the keys of the dictionaries that hold them. Nothing is imported or initialised here, and nothing that fails reaches
 the job.
 """
 
