@@ -69,7 +69,6 @@ EXCEPTIONS = {
     "analysis/xla/instruction_cost.py:_bytes": "bits in a byte",
     "analysis/xla/memory.py:_FLAGS": "numbers of protobuf fields",
     "analysis/xla/needs.py:WHOLE": "a place that no part of a result has",
-    "analysis/xla/needs.py:_SHAPE_OF_LITERAL": "a number of a protobuf field",
     "diffs/render/flame_svg.py": "geometry and colours of a drawing",
     "diffs/render/text.py": "columns of a table",
     "ranks/calls/matching.py:_ALL": "a place that no collective has",

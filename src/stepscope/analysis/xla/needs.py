@@ -22,7 +22,6 @@ _KEEP_ZERO = (
     "abs", "all-reduce", "bitcast", "bitcast-convert", "broadcast", "convert", "copy", "divide", "gather", "negate",
     "reshape", "reverse", "sign", "slice", "sqrt", "tanh", "transpose", "dynamic-slice",
 )  # fmt: skip
-_SHAPE_OF_LITERAL = 1
 
 
 class _AnotherNeeded(Exception):
@@ -229,5 +228,5 @@ def _is_literal_zero(one: Instruction) -> bool:
     """Whether all numbers of a constant are; a large one may have none in the file."""
     if one.literal is None:
         return False
-    values = [value for key, value in fields(one.literal, Problems()) if key != _SHAPE_OF_LITERAL]
+    values = [value for key, value in fields(one.literal, Problems()) if key != 1]  # the shape
     return bool(values) and not any(value if isinstance(value, int) else any(value) for value in values)
