@@ -70,6 +70,7 @@ EXCEPTIONS = {
     "analysis/xla/instruction_cost.py:_CONV_CALLS": "places of operands",
     "analysis/xla/instruction_cost.py:_bytes": "bits in a byte",
     "analysis/xla/memory.py:_FLAGS": "numbers of protobuf fields",
+    "analysis/xla/needs.py:WHOLE": "a place that no part of a result has",
     "diffs/render/flame_svg.py": "geometry and colours of a drawing",
     "diffs/render/text.py": "columns of a table",
     "ranks/calls/matching.py:_ALL": "a place that no collective has",

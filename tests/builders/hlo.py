@@ -7,7 +7,7 @@ main:
   a = f32[8,8] parameter(0)
   b = f32[8,8] fusion(a) calls=double
 
-The computation called main is the program. Settings behind an instruction: calls, index, target, direction, trips, contracts,
+The computation called main is the program. Settings behind an instruction: value (of a constant), calls, index, target, direction, trips, contracts,
 dims (of a broadcast, a transposition or a sum), slices (where each dimension begins and ends), op_name (as the framework calls it).
 """
 
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import re
+import struct
 
 from tests.builders.protobuf import field, varint
 
@@ -59,6 +60,8 @@ def _instruction(found: re.Match[str], place: int, places: dict[str, int], numbe
         content += field(36, b"".join(varint(places[each]) for each in operands))
     if "op_name" in settings:
         content += field(7, field(2, settings["op_name"]))
+    if "value" in settings:  # of a constant: one number
+        content += field(8, field(8, struct.pack("<f", float(settings["value"]))))
     if "calls" in settings:
         content += field(38, varint(numbers[settings["calls"]]))
     if "index" in settings:

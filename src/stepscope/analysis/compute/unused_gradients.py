@@ -16,6 +16,7 @@ import polars as pl
 
 from stepscope.analysis.compute.updated_blocks import UPDATED_LISTS, blocks_once
 from stepscope.analysis.formulas.constants import LIST_CHUNK
+from stepscope.analysis.frozen_facts import trained_shapes
 from stepscope.registers.policy.findings import MAJORITY
 from stepscope.trace.kept import kept_with_trace
 from stepscope.trace.lookup import is_named
@@ -25,6 +26,7 @@ from stepscope.trace.trace import Trace
 _GRADIENT = "torch::autograd::AccumulateGrad"
 NODE = r"^autograd::engine::evaluate_function: "
 OPTIMIZER = r"^Optimizer\.step#"
+_CLASS = r"^Optimizer\.step#([^.]+)"
 _UPDATES = rf"{UPDATED_LISTS}|^aten::(addcdiv_|add_|lerp_|mul_|sub_)$"
 _ONCE = "aten::addcdiv_"  # the last op of Adam and its kin
 
@@ -111,7 +113,22 @@ def find_updates(trace: Trace) -> pl.DataFrame:
     known = known.explode("shape").filter(pl.col("shape").ne_missing("[]"))
     counted = _without_repeats(known.group_by("optimizer", "op", "shape").agg(count=pl.len()))
     most = counted.group_by("optimizer", "shape").agg(pl.col("count").max())
+    most = _without_frozen(trace, steps, most)
     return steps.select("start_ns", optimizer="id").join(most, on="optimizer", how="left")
+
+
+def _without_frozen(trace: Trace, steps: pl.DataFrame, most: pl.DataFrame) -> pl.DataFrame:
+    """Where the capture says that some groups have a learning rate of zero, the shapes are those of the others."""
+    known = trained_shapes(trace)
+    class_ = pl.col("name").str.extract(_CLASS)
+    mine = steps.select(optimizer="id", class_=class_).filter(pl.col("class_").is_in(list(known)))
+    if mine.is_empty():
+        return most
+    rows = [(name, shape, count) for name, shapes in known.items() for shape, count in shapes.items()]
+    schema = {"class_": pl.String, "shape": pl.String, "count": pl.UInt32}
+    trained = mine.join(pl.DataFrame(rows, schema=schema, orient="row"), on="class_").select(most.columns)
+    others = most.filter(~pl.col("optimizer").is_in(mine["optimizer"].implode()))
+    return pl.concat([others, trained.cast(dict(most.schema))])  # type: ignore[arg-type]
 
 
 def _without_repeats(counted: pl.DataFrame) -> pl.DataFrame:

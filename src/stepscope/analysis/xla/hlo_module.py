@@ -77,6 +77,7 @@ class Instruction:
     contraction: memoryview | None = None
     slices: bytes = b""  # where a part begins and ends, of each dimension
     config: bytes = b""
+    literal: memoryview | None = None  # of a constant
 
     @property
     def element(self) -> int:
@@ -130,9 +131,19 @@ class Module:
     @cached_property
     def donated(self) -> frozenset[int]:
         """The arguments, by number, whose memory a result takes."""
-        entries = messages(self._aliases, 1) if self._aliases is not None else ()
-        aliased = (dict(fields(entry, Problems())).get(2, 0) for entry in entries)
-        return frozenset(number for number in aliased if isinstance(number, int))
+        return frozenset(self.aliases.values())
+
+    @cached_property
+    def aliases(self) -> dict[int, int]:
+        """For the results, by their place, the argument whose memory they take."""
+        found = {}
+        for entry in messages(self._aliases, 1) if self._aliases is not None else ():
+            read = dict(fields(entry, Problems()))
+            place, number = read.get(1), read.get(2, 0)
+            places = numbers(place) if place is not None else []
+            if isinstance(number, int):
+                found[places[0] if places else 0] = number
+        return found
 
     @property
     def buffers(self) -> memoryview | None:
@@ -263,7 +274,7 @@ def _flat_shape(message: memoryview) -> Shape:
 
 
 _TEXTS = {1: "name", 2: "opcode", 28: "target", 63: "direction"}
-_MESSAGES = {15: "window", 16: "convolution", 30: "contraction"}
+_MESSAGES = {8: "literal", 15: "window", 16: "convolution", 30: "contraction"}
 _NUMBERS = {35: "id", 9: "parameter", 13: "index", 50: "groups", 52: "batch_groups"}
 
 

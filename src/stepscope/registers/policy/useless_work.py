@@ -532,3 +532,9 @@ SORT_LEFT_MOST = policy(
     unit="share of the sort's time",
     why="that a top-k may take on a GPU, in the middle of best and worst: short rows are sorted nearly as fast as the largest are selected",
 )
+FROZEN_BY_ARGUMENTS_MOST = policy(
+    "FROZEN_BY_ARGUMENTS_MOST",
+    4,
+    unit="arguments",
+    why="of a training program that are taken for zero one after the other: each asks again what all of its results need",
+)

@@ -8,20 +8,30 @@ from stepscope.analysis.compute.unused_gradients import NODE, find_named, unused
 from stepscope.analysis.compute.unused_weights import unused_products
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change
+from stepscope.analysis.findings.device_work import free_of_work, without_work, work_of_instructions
 from stepscope.analysis.findings.dispatched import at_or_below, without_dispatch
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import left_as_a_whole, timed
 from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.analysis.frozen_facts import noted_zeros
 from stepscope.analysis.replay.plan import Plan
 from stepscope.analysis.serving.workload import INFERENCE
+from stepscope.analysis.xla.frozen_weights import FrozenWork, frozen_weights
+from stepscope.analysis.xla.hlo_module import read_module
+from stepscope.analysis.xla.ops import Program, programs_that_ran
+from stepscope.names import short_name
 from stepscope.registers.calibration.launches import WITHOUT_GRAPH_LEAST, WITHOUT_GRAPH_MOST
-from stepscope.registers.policy.findings import MAJORITY, WORTH_A_FINDING
+from stepscope.registers.policy.findings import MAJORITY, TOP_NAMES, WORTH_A_FINDING
+
+_OF_GRADIENTS = b"transpose(jvp"
 
 
 def find(case: Case) -> Finding | None:
     """Nodes of autograd that run after the last parameter of the optimizer has its gradient."""
     if case.has_found(RULE.code):
         return None  # by layers that a later pass goes through again
+    if case.runs_programs:
+        return _in_programs(case)
     nodes = unused_nodes(case.trace)
     inside = at_or_below(case.trace.events, nodes)
     if case.device is None:
@@ -69,6 +79,52 @@ def _on_host(case: Case, inside: pl.Series) -> Finding | None:
     return timed(case, RULE, owned, case.plan, _detail(case, ns), accounted=left)
 
 
+def _in_programs(case: Case) -> Finding | None:
+    """A program of JAX that makes gradients of weights which it returns as they were."""
+    if case.trace.info.framework != "jax" or case.device is None or case.is_tpu:
+        return None
+    codes = {name: hlo for name, _, hlo in programs_that_ran(case.trace) if _OF_GRADIENTS in hlo}
+    zeros = frozenset(noted_zeros(case.trace))
+    for name, hlo in codes.items():
+        work = frozen_weights(read_module(hlo), zeros)
+        if work is None:
+            continue
+        chosen = _left_of(case, Program(hlo, name), work)
+        owned = free_of_work(case, chosen.filter(pl.col("most") == 0)["event"])
+        ns = case.per_step(owned)
+        if ns >= WORTH_A_FINDING * case.step_ns:
+            return timed(case, RULE, owned, without_work(case, chosen), _why(case, ns, work), _evidence(work))
+    return None
+
+
+def _left_of(case: Case, program: Program, work: FrozenWork) -> pl.DataFrame:
+    """event, least, most: nothing is left of what only frozen weights need; at best, others write what is needed alone."""
+    gone = work_of_instructions(case, program, work.names).select(
+        "event", least=pl.lit(0.0), most=pl.lit(0.0)
+    )
+    shorter = [
+        work_of_instructions(case, program, [name]).select("event", least=pl.lit(share), most=pl.lit(1.0))
+        for name, share in work.shorter.items()
+    ]
+    return pl.concat([gone, *shorter]).unique("event", keep="first", maintain_order=True)
+
+
+def _why(case: Case, ns: int, work: FrozenWork) -> str:
+    if not work.weights:
+        return f"{case.of_step(ns)} computes what the program then multiplies by zero."
+    several = "" if len(work.weights) == 1 else f" and {len(work.weights) - 1:,} others"
+    why = f": {short_name(work.scale)} is zero" if work.scale else ""
+    return (
+        f"{case.of_step(ns)} computes gradients, and the optimizer's state, of weights that the program returns as they were"
+        f" ({short_name(work.weights[0])}{several}){why}."
+    )
+
+
+def _evidence(work: FrozenWork) -> dict[str, object]:
+    found: dict[str, object] = {"weights": len(work.weights), "arguments": list(work.weights[:TOP_NAMES])}
+    return found | ({"scale": work.scale} if work.scale else {})
+
+
 def _detail(case: Case, ns: int) -> str:
     return f"{case.of_step(ns)} computes gradients of parameters that the optimizer which follows does not update."
 
@@ -79,11 +135,11 @@ RULE: Rule[Case] = Rule(
     turn=177,
     turn_without_device=106,
     page="ops",
-    owns="kernels of the backward pass after the last gradient that the next optimizer step uses; those of layers that the pass goes through again after it; otherwise, products that compute gradients of weights that the optimizer does not update. Without a device, the ops of the same part of the backward pass",
-    change="they are neither launched nor run; if they are most of the backward pass, the rest is dispatched in 75 to 90 % of its time, without autograd's bookkeeping",
+    owns="kernels of the backward pass after the last gradient that the next optimizer step uses; those of layers that the pass goes through again after it; otherwise, products that compute gradients of weights that the optimizer does not update. A learning rate of zero counts as no update, where the capture found one. Of programs of JAX, what is needed only for gradients and optimizer state of weights that are returned as they were given, since their update is multiplied by zero or dropped. Without a device, the ops of the same part of the backward pass",
+    change="they are neither launched nor run; if they are most of the backward pass, the rest is dispatched in 75 to 90 % of its time, without autograd's bookkeeping. In a program of JAX, kernels with several results write, at best, only those still needed",
     fix={
-        "pytorch": "Stop the backward pass where training ends: requires_grad_(False) on frozen layers, torch.no_grad() around a teacher or target network, detach() on what a loss must not reach (in a GAN: discriminator(fake.detach())).",
-        "jax": "Differentiate only what is trained: jax.lax.stop_gradient on the rest, or gradients of the trained part of the parameters alone.",
+        "pytorch": "Stop the backward pass where training ends: requires_grad_(False) on frozen layers (a learning rate of 0 does not stop it), torch.no_grad() around a teacher or target network, detach() on what a loss must not reach (in a GAN: discriminator(fake.detach())).",
+        "jax": "Differentiate only what is trained: gradients and optimizer state of the trained part of the parameters alone, the rest as another argument (a learning rate of 0 or a mask behind the optimizer does not stop the backward pass), or jax.lax.stop_gradient on the rest.",
         ANY: "Compute gradients only of what is trained.",
     },
     find=find,
