@@ -10,7 +10,7 @@ from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.rules.host.launch_bound import RULE, has_data_dependent_shapes
 from stepscope.reports.build import report
 from tests.analysis.findings.op_steps import Op, case
-from tests.builders.cases import case_of_text, gemm, steps
+from tests.builders.cases import case_of_text, findings_of, gemm, steps
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 
@@ -36,6 +36,22 @@ def test_a_handful_of_launches_is_not_too_many(count: int, codes: list[str]) -> 
         rows += [f"main  {at}  80  aten::add  op  -", *gemm(at + 60, 5, begin=at + 75)]
     case = case_of_text(steps(*rows, count=4))
     assert [found.code for found in RULE.findings(case)] == codes
+
+
+@pytest.mark.parametrize(("calls", "promises"), [(1, False), (2, True)])
+def test_a_step_that_is_one_program_of_jax_is_promised_nothing(calls: int, promises: bool) -> None:
+    """A small model: the host takes 90 % of the step to call its program, which nothing is left to be put into."""
+    rows = []
+    for call in range(calls):
+        at = 900 // calls * call
+        rows.append(f"main  {at}  {900 // calls}  PjitFunction(step{call})  span  -")
+        rows += [row for k in range(20 // calls) for row in gemm(at + 20 * k, 5, begin=at + 20 * k + 5)]
+    (found,) = (
+        each for each in findings_of(steps(*rows, count=4), framework="jax") if each.code == "launch-bound"
+    )
+    assert (found.class_ == "time") is promises
+    assert (found.speedup.mid > 1.05) is promises
+    assert ("several steps at once" in found.fix) is not promises
 
 
 def test_products_that_gain_nothing_show_no_figures_of_it() -> None:

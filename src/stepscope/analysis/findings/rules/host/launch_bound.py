@@ -43,6 +43,7 @@ from stepscope.registers.policy.findings import (
     LAUNCH_GAIN_LEAST,
     LAUNCHES_LEAST,
     LONGEST_LAUNCH_NS,
+    ONE_PROGRAM_MOST,
     SURE_GAIN,
     UNSURE_LAUNCHES,
     WAITS_BEFORE_LAUNCHES,
@@ -62,6 +63,8 @@ def find(case: Case) -> Finding | None:
         return None
     if not launches_enough(case):
         return None
+    if _is_one_program(case):
+        return _advise_more_in_a_call(case, launches)
     if case.has_found(DEVICE_SYNC.code) and waits_per_step(case) >= WAITS_BEFORE_LAUNCHES:
         _say_second_stage(case, launches)
         return None
@@ -72,6 +75,25 @@ def find(case: Case) -> Finding | None:
     if OUTSIDE_GRAPHS in found.evidence and not case.runs_programs:
         found.fix = _REST_OF_INFERENCE if case.workload == INFERENCE else _REST
     return behind_causes(case.earlier, without_doubt(case, found, graph.smallest))
+
+
+def _is_one_program(case: Case) -> bool:
+    """Whether a step of JAX calls one compiled function, and no more of it can be compiled."""
+    return case.trace.info.framework == "jax" and 0 < sum(count_calls(case).values()) <= ONE_PROGRAM_MOST
+
+
+def _advise_more_in_a_call(case: Case, launches: Launches) -> Finding:
+    """Whether a step can be larger, or run together with the next ones, is up to the job: nothing is promised."""
+    found = RULE.finding(
+        detail=f"{launches.detail} The step is one program already.",
+        fix=_MORE_REQUESTS if case.workload == INFERENCE else _MORE_IN_A_CALL,
+        title=RULE.title_for(case.has_device),
+        evidence={"names": case.top_names(launches.owned), **launches.evidence, ONE_PROGRAM: True},
+        share=round(min(1.0, case.per_step(launches.owned) / case.step_ns), 4),
+    )
+    found.class_ = "advice"
+    case.claim(launches.owned)
+    return found
 
 
 def behind_causes(earlier: Sequence[Finding], found: Finding | None) -> Finding | None:
@@ -101,6 +123,10 @@ _CALLS = rf"{PROGRAM_CALLS}|^Eager(Local|Remote)?Execute"
 _DATA_DEPENDENT = r"^aten::(nonzero|masked_select|_?unique\w*)$"
 _REPEATS = "aten::repeat_interleave"
 _BY_A_NUMBER = r"^\[\[[\d, ]*\](, *\[\]){3}\]$"  # what is repeated is the only tensor
+ONE_PROGRAM = "one_program"  # in the evidence
+_UNROLL = "Loops inside of the program launch less with unroll= in jax.lax.scan."
+_MORE_IN_A_CALL = f"Compute more in each call of the program: a larger batch, or several steps at once, with jax.lax.scan over a stack of batches that are on the device. {_UNROLL}"
+_MORE_REQUESTS = f"Compute more requests in each call of the program. {_UNROLL}"
 OUTSIDE_GRAPHS = "kernels_outside_graphs_per_step"  # in the evidence
 _REST = "Bring the rest of the step into the graphs that it has already: what runs between the compiled regions (casts, the loss, gradients that are added up, the optimizer), with torch.compile around the whole step (fullgraph=True shows what breaks a graph) and a fused optimizer, or one torch.cuda.graph of forward, backward and optimizer."
 _REST_OF_INFERENCE = "Bring the rest of the step into the graphs that it has already: sampling, casts and copies between them (fullgraph=True shows what breaks a graph); or compute more requests in one batch."
@@ -298,7 +324,7 @@ RULE: Rule[Case] = Rule(
     turn=150,
     page="device",
     owns="`dispatch`",
-    change="half of the launches disappear, as when two passes become one; at best, the step is launched as one graph: 0.3 to 1 µs between kernels, 2 to 4 µs between those of XLA programs. If the unprofiled step is unknown, as `host-python`. Nothing if an eager step launches fewer than five kernels and graphs",
+    change="half of the launches disappear, as when two passes become one; at best, the step is launched as one graph: 0.3 to 1 µs between kernels, 2 to 4 µs between those of XLA programs. If the unprofiled step is unknown, as `host-python`. Nothing if an eager step launches fewer than five kernels and graphs; advice without a promise if a step of JAX is one program already",
     certainty=UNSURE_LAUNCHES,
     fix={
         "pytorch": "Launch less, bigger work: torch.compile(model, mode='reduce-overhead') (CUDA graphs), or a larger batch. Fused optimizers: fused=True.",
