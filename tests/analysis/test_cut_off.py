@@ -71,7 +71,7 @@ def judged(folder: Path, content: bytes) -> Report:
     """The report of a file with this content."""
     path = folder / "cut.pt.trace.json"
     path.write_bytes(content)
-    found: Report = stepscope.load(path, cache=False).report(sections=["findings", "problems"])
+    found: Report = stepscope.load(path, cache=False).report(sections=["findings", "problems", "steps"])
     return found
 
 
@@ -91,6 +91,7 @@ def test_no_promise_from_a_file_that_was_cut_off_before_the_kernels(tmp_path: Pa
 def test_a_whole_file_promises_something(tmp_path: Path) -> None:
     found = cut(tmp_path, 1.0)
     assert any(each.speedup.mid > 1 for each in found.findings)
+    assert "without the profiler about" in found.steps.sentence
     assert "no-device-events" not in {each.code for each in found.problems}
 
 
@@ -98,6 +99,8 @@ def test_what_is_lost_behind_the_last_step_does_no_harm(tmp_path: Path) -> None:
     found = cut(tmp_path, 0.999)
     assert "truncated" in {each.code for each in found.problems}
     assert any(each.speedup.mid > 1 for each in found.findings)
+    assert "not timed without the profiler" in found.steps.sentence
+    assert found.steps.inflation is None
 
 
 @pytest.mark.parametrize("share", [0.3, 0.5, 0.7, 0.9])

@@ -51,3 +51,28 @@ def test_parts_sum_to_the_phase() -> None:
 
 def test_no_annotations_no_phases() -> None:
     assert found("track  start  dur  name  kind  launches\nmain  0  10  aten::mm  op  -\n") == {}
+
+
+def test_work_of_the_device_belongs_to_the_phase_that_launched_it() -> None:
+    """The host is in the optimizer while the device still computes what the backward pass launched, and in the next step when it goes on."""
+    table = found(
+        """
+        track     start  dur  name              kind        launches
+        main          0  100  ProfilerStep#1    annotation  -
+        main          0   20  backward          annotation  -
+        main          5    5  cudaLaunchKernel  runtime     gemm
+        main         30   20  optimizer         annotation  -
+        main         35    5  cudaLaunchKernel  runtime     adam
+        stream 7     10   80  gemm              kernel      -
+        stream 7     95    5  adam              kernel      -
+        main        100  100  ProfilerStep#2    annotation  -
+        main        100   20  backward          annotation  -
+        main        105    5  cudaLaunchKernel  runtime     gemm
+        main        130   20  optimizer         annotation  -
+        main        135    5  cudaLaunchKernel  runtime     adam
+        stream 7    110   80  gemm              kernel      -
+        stream 7    195    5  adam              kernel      -
+        """
+    )
+    assert table["backward"][2]["compute"] == 160
+    assert table["optimizer"][2] == {"compute": 10}

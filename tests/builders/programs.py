@@ -25,3 +25,25 @@ def program_trace(lines: list[str], **codes: bytes) -> Trace:
     ]
     made = pl.DataFrame(modules, schema=TABLES["modules"])
     return Trace({**trace.tables, "ops": conform("ops", ops), "modules": made}, trace.cold)
+
+
+def runs_in_steps(runs: list[tuple[str, list[tuple[str, int]]]], steps: int = 4) -> list[str]:
+    """Lines of a job whose steps run these programs in turn: the name of each, with its kernels and their length in µs."""
+    length = sum(dur + 1 for _, kernels in runs for _, dur in kernels) + 4 * len(runs) + 20
+    lines: list[str] = []
+    for step in range(steps):
+        at = length * step
+        lines.append(f"main  {at}  {length}  ProfilerStep#{step}  annotation  -  -")
+        begin, launched = at + 8, at + 1
+        for name, kernels in runs:
+            whole = sum(dur + 1 for _, dur in kernels)
+            lines.append(f"over modules  {begin}  {whole}  {name}  module  -  -")
+            for kernel, dur in kernels:
+                lines.append(f"main  {launched}  1  cudaLaunchKernel  runtime  {kernel}  -")
+                lines.append(f"stream 7  {begin}  {dur}  {kernel}  kernel  -  {name}")
+                launched, begin = launched + 1, begin + dur + 1
+            begin += 2
+        lines.append(
+            f"main  {launched + 1}  {at + length - 2 - launched}  cudaDeviceSynchronize  runtime  -  -"
+        )
+    return lines

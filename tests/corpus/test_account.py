@@ -88,7 +88,9 @@ def test_truths() -> None:
     assert share("kineto_resnet50_workers0", "input") == pytest.approx(33.9, abs=1)
     assert share("kineto_resnet50_workers4", "input") < 1.5
     assert share("jax_gpu", "unexplained") < 5
-    assert share("dqn_launch_bound", "dispatch") > share("dqn_launch_bound", "sync") > 10
+    assert share("dqn_launch_bound", "dispatch") > 80
+    # 400 calls of cudaStreamSynchronize take 2.37 of 105.8 ms; what the host does behind them it would do without them, too.
+    assert share("dqn_launch_bound", "sync") == pytest.approx(2.24, abs=0.3)
     assert share("ddp_rank0", "host_collective") > 50
     for profile in ("custom_loop", "keras_callback"):
         assert share(profile, "host_compute") > 90

@@ -1,8 +1,8 @@
 """What the parts of a step are called in the program: its outermost annotations, and the account of each.
 
 A phase is an annotation on the thread that marks the steps, inside a step and inside no other annotation, that comes up
-more than once. Its parts are the account of the wall time between its begin and its end on the host. A device runs
-behind its host, so what a phase has launched may be computed while the host is in the next one.
+more than once. Its parts are the account of the wall time between its begin and its end on the host, while the device idles, and
+the device's work that it launched. A device runs behind its host: it may do that while the host is in the next phase.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import polars as pl
 
 from stepscope.analysis.account.account import Account
 from stepscope.analysis.device.use import time_before
+from stepscope.analysis.parts import BUSY_PARTS
 from stepscope.analysis.steps.find import Steps
 from stepscope.registers.policy.tables import PHASE_LEAST, PHASES_SHOWN
 from stepscope.trace.frames import conform
@@ -43,7 +44,9 @@ def phases(trace: Trace, steps: Steps, account: Account, device: int | None) -> 
         return pl.DataFrame(schema=PHASES)
     kept = spans.join(named.select("name"), on="name", how="semi")
     slices = account.of_device(device)
-    parts = _parts(kept, slices)
+    launched, rest = _by_launch(trace, slices)
+    parts = pl.concat([_parts(kept, rest), _launched_parts(kept, launched)])
+    parts = parts.group_by("name", "part", maintain_order=True).agg(pl.col("ns").sum())
     return conform(named.join(parts, on="name", how="left", maintain_order="left"), PHASES)
 
 
@@ -65,6 +68,26 @@ def phase_spans(trace: Trace, steps: Steps) -> pl.DataFrame:
         end_ns=pl.col("start_ns") + pl.col("dur_ns"),
         event="id",
     )
+
+
+def _by_launch(trace: Trace, slices: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Slices of device work with the moment of its launch (at), and all others: also those whose launch was not recorded."""
+    launches = trace.links.filter(pl.col("why") == "launch").unique("to", keep="first")
+    calls = launches.select(named_by="to", at=trace.events["start_ns"].gather(launches["from"]))
+    busy = slices.filter(pl.col("part").is_in(BUSY_PARTS)).select("part", "start_ns", "end_ns", "named_by")
+    joined = busy.join(calls, on="named_by", how="left", maintain_order="left")
+    idle = slices.filter(~pl.col("part").is_in(BUSY_PARTS)).select("part", "start_ns", "end_ns")
+    lost = joined.filter(pl.col("at").is_null()).select("part", "start_ns", "end_ns")
+    return joined.drop_nulls("at"), pl.concat([idle, lost])
+
+
+def _launched_parts(spans: pl.DataFrame, launched: pl.DataFrame) -> pl.DataFrame:
+    """name, part, ns: the device's work that the spans of each name launched, whenever it ran."""
+    begun = spans.select("name", "end_ns", at="start_ns").sort("at")
+    work = launched.select("part", "at", ns=pl.col("end_ns") - pl.col("start_ns")).sort("at")
+    found = work.join_asof(begun, on="at", strategy="backward").filter(pl.col("at") < pl.col("end_ns"))
+    sums = found.group_by("name", "part", maintain_order=True).agg(pl.col("ns").sum())
+    return sums.select("name", "ns", pl.col("part").cast(pl.String))
 
 
 def _parts(spans: pl.DataFrame, slices: pl.DataFrame) -> pl.DataFrame:

@@ -19,6 +19,7 @@ from stepscope.capture.files.writer import SIDECAR, Recorded, Staging, named
 from stepscope.capture.light import LightWindow
 from stepscope.capture.machine import debug_settings, matrices
 from stepscope.capture.machine.labels import Labels
+from stepscope.capture.machine.lengths import Lengths
 from stepscope.capture.machine.telemetry import Telemetry
 from stepscope.capture.process import active, clock
 from stepscope.capture.process.guarded import taken_faults
@@ -43,6 +44,7 @@ class Window:
         self._staging: Staging | None = None
         self._telemetry = Telemetry() if settings.telemetry else None
         self._labels = Labels()
+        self._lengths = Lengths()
         self._started: dict[str, int] = {}
         self._is_paused = False
         self._open_step: int | None = None
@@ -112,6 +114,7 @@ class Window:
             self._telemetry.start()
         if self._settings.options.sync:
             self._labels.start([backend.name for backend in self._backends])
+            self._lengths.start([backend.name for backend in self._backends])
 
     def attach(self, name: str) -> None:
         """A framework that is in use only now: its collector joins those that record already, from the next step on."""
@@ -178,6 +181,7 @@ class Window:
             self._is_paused = True
             self._note_regions()
             self._labels.pause()
+            self._lengths.pause()
             self._each("pausing", lambda backend: backend.pause())
 
     def resume(self) -> None:
@@ -186,6 +190,7 @@ class Window:
             self._is_paused = False
             self._each("resuming", lambda backend: backend.resume())
             self._labels.resume()
+            self._lengths.resume()
             active.ring = self._ring
 
     def _note_regions(self) -> None:
@@ -204,6 +209,7 @@ class Window:
         """
         active.is_timing, active.ring = False, None
         self._labels.pause()
+        self._lengths.pause()
         ended = clock.both()
         if not self._started:
             self.abandon()
@@ -217,7 +223,9 @@ class Window:
         if not is_job_ending and self._settings.options.sync:
             note["matrices"] = matrices.look([backend.name for backend in self._backends])
             note["labels"] = self._labels.count()
+            note["lengths"] = self._lengths.count()
         self._labels.forget()
+        self._lengths.forget()
         try:
             return self._saved(note)
         except Exception as error:
@@ -231,6 +239,7 @@ class Window:
         """Let go of everything; nothing is written."""
         active.is_timing, active.ring = False, None
         self._labels.forget()
+        self._lengths.forget()
         if self._telemetry is not None and self._started:
             self._telemetry.stop()
         if self._light is not None:
@@ -323,6 +332,7 @@ class Window:
             "debug_settings": debug_settings.look([backend.name for backend in self._backends]),
             "matrices": [],
             "labels": [],
+            "lengths": [],
         }
 
     def _about(self, who: Identity, run: RunName) -> dict[str, Any]:

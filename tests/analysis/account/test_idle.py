@@ -116,6 +116,35 @@ def test_a_copy_that_the_host_sat_through_is_a_wait() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("begun", "parts"),
+    [
+        (
+            10,
+            "compute=140 dispatch=15 sync=35 (aten::item) device_gap=10",
+        ),  # ahead by 95 µs: it is the wait's
+        (95, "compute=55 dispatch=125 (aten::mm) sync=10 (aten::item) device_gap=10"),
+    ],
+)
+def test_a_host_that_was_hardly_ahead_launches_as_late_without_the_wait(begun: int, parts: str) -> None:
+    """Of what it does after the wait, only so much is the wait's as it waited while the device worked."""
+    check(
+        f"""
+        track     start       dur  name                   kind        launches
+        main          0       200  ProfilerStep#1         annotation  -
+        main          5        {begun}  aten::mm               op          -
+        main          {begun}  5  cudaLaunchKernel       runtime     first
+        stream 7      {begun + 10}  {100 - begun}  first  kernel      -
+        main          {begun + 5}  {115 - begun}  aten::item             op          -
+        main          {begun + 5}  {115 - begun}  cudaStreamSynchronize  runtime     -
+        main        120        25  aten::mm               op          -
+        main        140         5  cudaLaunchKernel       runtime     second
+        stream 7    150        50  second                 kernel      -
+        """,
+        parts,
+    )
+
+
 def test_long_work_of_the_user_after_a_wait_is_not_the_waits() -> None:
     check(
         """
@@ -128,7 +157,7 @@ def test_long_work_of_the_user_after_a_wait_is_not_the_waits() -> None:
         stream 7      0    20  first                  kernel      -
         stream 7    710   290  gemm                   kernel      -
         """,
-        "compute=290 python=600 (train.py(7): metrics) sync=90 (cudaDeviceSynchronize)",
+        "compute=290 python=600 (train.py(7): metrics) dispatch=50 (cudaLaunchKernel) sync=40 (cudaDeviceSynchronize)",
     )
 
 
@@ -144,7 +173,7 @@ def test_input_after_a_wait_is_input() -> None:
         stream 7      0   10  first                                   kernel      -
         stream 7     80   20  gemm                                    kernel      -
         """,
-        "compute=20 input=50 (enumerate(DataLoader)#_Single.__next__) sync=20 (cudaDeviceSynchronize)",
+        "compute=20 input=50 (enumerate(DataLoader)#_Single.__next__) dispatch=10 (cudaLaunchKernel) sync=10 (cudaDeviceSynchronize)",
     )
 
 

@@ -57,6 +57,28 @@ def test_memory_bandwidth_bounds_elementwise_work() -> None:
     assert by_reason(found) == {"ideal": 166_666, "memory": 300_000 - 166_666}
 
 
+@pytest.mark.parametrize(("layers", "bound"), [(5, "hbm"), (2, "l2")])
+def test_weights_of_inference_come_from_memory_if_a_step_reads_more_than_the_cache_holds(
+    layers: int, bound: str
+) -> None:
+    """Each takes 16 of the 50 MiB; what the layer before has written is in the cache."""
+    rows = [
+        row
+        for at in range(10, 10 + 100 * layers, 100)
+        for row in op(at, "aten::mm", BF16, "[[8,4096],[4096,2048]]" if at % 200 == 10 else "[[8,2048],[2048,4096]]", "c10::BFloat16,c10::BFloat16", at + 40, 20)
+    ]  # fmt: skip
+    assert computed(step(*rows)).kernels["bound"].unique().to_list() == [bound]
+
+
+def test_weights_that_a_step_writes_may_be_in_the_cache() -> None:
+    """An optimizer updates them: the sizes are written in the step, too."""
+    shapes, types = "[[8,4096],[4096,2048]]", "c10::BFloat16,c10::BFloat16"
+    rows = [row for at in range(10, 510, 100) for row in op(at, "aten::mm", BF16, shapes, types, at + 40, 20)]
+    update = op(600, "aten::add_", ADD, "[[4096,2048],[4096,2048],[]]", f"{types},Scalar", 650, 20)
+    bounds = computed(step(*rows, *update)).kernels.filter(pl.col("class") == "matmul")["bound"]
+    assert bounds.unique().to_list() == ["l2"]
+
+
 def test_what_fits_into_half_of_the_cache_is_bound_by_the_cache() -> None:
     found = computed(step(*op(10, "aten::relu", ADD, "[[1000000]]", "float", 50, 10)))
     assert found.kernels["bound"].to_list() == ["l2"]

@@ -42,3 +42,26 @@ def test_gradients_of_the_loops_ops_are_in_the_loop() -> None:
     assert launching == [1, 1]
     assert counted == [COUNT, 2 * COUNT]
     assert both.found.equals(loops.found)
+
+
+def test_gradients_that_each_turn_adds_up_are_in_the_loop() -> None:
+    """One backward pass behind all turns adds each gradient once anyway."""
+    for each_turn, count in ((True, 3 * COUNT), (False, 2 * COUNT)):
+        lines = [
+            "track  start  dur  name  kind  launches  shapes  dtypes  inputs  sequence",
+            "main  0  2000  ProfilerStep#1  annotation  -  -  -  -  -",
+            "main  0  1900  fit.py(8): step  python  -  -  -  -  -",
+        ]
+        for k in range(COUNT):
+            at = 10 + 150 * k
+            lines += rows("main", at, "aten::mm", k + 1, f"f{k}")
+            if each_turn or k == COUNT - 1:
+                lines.append(
+                    f"main  {at + 30}  110  <built-in method run_backward of Engine>  python  -  -  -  -  -"
+                )
+            lines += rows("autograd", at + 40, f"{ENGINE} MmBackward0", k + 1, f"b{k}")
+            lines += rows("autograd", at + 70, f"{ENGINE} torch::autograd::AccumulateGrad", 99, f"a{k}")
+        trace = compute_trace("\n".join(lines))
+        whole = with_backward(trace, find_loops(trace))
+        calls = trace.events.filter(pl.col("kind") == "runtime")["id"]
+        assert len(whole.loop_of.gather(calls).drop_nulls()) == count

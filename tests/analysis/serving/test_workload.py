@@ -48,6 +48,13 @@ def test_a_transposed_convolution_runs_the_kernel_of_a_gradient(kernel: str, kin
     assert workload(trace_of(text, framework="pytorch")).kind == kind
 
 
+@pytest.mark.parametrize("op", ["aten::empty", "triton_poi_fused_cos_sin_0"])
+def test_a_recording_without_a_model_is_neither(op: str) -> None:
+    """As of a hook that only communicates, or of a kernel that is tried out."""
+    text = EAGER.format(op=op).replace("gemm", "triton_poi_fused_cos_sin_0")
+    assert workload(trace_of(text, framework="pytorch")).kind is None
+
+
 def test_what_graphs_hide_is_not_guessed() -> None:
     """A whole training step may be one graph: its kernels say so, or nothing does."""
     assert workload(trace_of(GRAPH.format(kernel="gemm"), framework="pytorch")).kind is None

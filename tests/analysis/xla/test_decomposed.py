@@ -6,60 +6,66 @@ import pytest
 
 from stepscope.analysis.xla.decomposed import unchanged_decompositions
 from stepscope.analysis.xla.hlo_module import Module
-from tests.analysis.xla.test_instruction_cost import F32, made, reads
-from tests.analysis.xla.test_loops import computation
-from tests.analysis.xla.test_one_hot import shaped
-from tests.builders.protobuf import field
+from tests.builders.hlo import program
 
 SIZE, COLUMNS = 64, 8
 BYTES = 4 * SIZE * SIZE
-GETRF, TRIANGULAR = "cusolver_getrf_ffi", "__cublas$triangularSolve"
-MATRIX, RIGHT = shaped(F32, SIZE, SIZE), shaped(F32, SIZE, COLUMNS)
-LU = ("lu", f"[[{SIZE},{SIZE}]]")
+GETRF = "cusolver_getrf_ffi"
+MATRIX = "f32[64,64]"
+GIVEN = "parameter(0)"
+MINE = frozenset(("turned", "lu", "masked"))
+ALONE, MADE = "out = (f32[64,8]) tuple(x)", "out = (f32[64,8], f32[64,64]) tuple(x, shifted)"
 
 
-def solving(*returned: int, matrix: bytes = MATRIX, decomposed: int = 12, target: str = GETRF) -> Module:
+def solving(
+    result: str = ALONE, given: str = GIVEN, of: str = "turned", target: str = GETRF, matrix: str = MATRIX
+) -> Module:
     """A program that is given a matrix and right sides, factors the matrix or what it made of both, and returns the solution."""
-    entry = computation(
-        1,
-        made("a", "parameter", 10, matrix),
-        made("b", "parameter", 11, RIGHT, field(9, 1)),
-        made("turned", "transpose", 12, matrix, reads(10)),
-        made("shifted", "fusion", 13, MATRIX, reads(10, 11)),
-        made("lu", "custom-call", 14, MATRIX, reads(decomposed), field(28, target)),
-        made("x", "custom-call", 15, RIGHT, reads(14, 11), field(28, TRIANGULAR)),
-        made("out", "tuple", 16, field(3, field(2, 13) + _parts(*returned)), reads(15, *returned)),
-    )
-    return Module(field(1, entry + field(6, 1)))
+    code = f"""
+main:
+  a = {matrix} {given}
+  b = f32[64,8] parameter(1)
+  turned = {matrix} transpose(a)
+  shifted = f32[64,64] fusion(a, b)
+  lu = (f32[64,64], s32[64]) custom-call({of}) target={target}
+  factors = f32[64,64] get-tuple-element(lu) index=0
+  pivots = s32[64] get-tuple-element(lu) index=1
+  masked = f32[64,64] fusion(factors)
+  order = s32[64] custom-call(pivots) target=cu_lu_pivots_to_permutation
+  rows = f32[64,8] gather(b, order)
+  x = f32[64,8] custom-call(masked, rows) target=__cublas$triangularSolve
+  {result}
+"""
+    return Module(program(code))
 
 
-def _parts(*returned: int) -> bytes:
-    """The shapes of the solution and of what else is returned, as parts of a tuple."""
-    return b"".join(field(4, shape[_head(shape) :]) for shape in (RIGHT, *([MATRIX] * len(returned))))
+def found_in(*modules: Module, copied: tuple[int, ...] = ()) -> list[frozenset[str]]:
+    return unchanged_decompositions(modules, copied)
 
 
-def _head(shape: bytes) -> int:
-    """How many bytes the key and the length of a short field take."""
-    return len(shape) - shape[1]
+@pytest.mark.parametrize("target", [GETRF, "__cusolver$cholesky", "cusolver_syevd_ffi"])
+def test_a_matrix_that_is_given_to_every_step(target: str) -> None:
+    """The permutation stays: what is kept of a decomposition are its pivots."""
+    assert found_in(solving(target=target), copied=(4 * SIZE * COLUMNS,)) == [MINE]
 
 
-def test_a_matrix_that_is_given_to_every_step() -> None:
-    assert unchanged_decompositions([solving()], {4 * SIZE * COLUMNS}) == {LU}
+def test_a_matrix_that_is_part_of_the_code() -> None:
+    assert found_in(solving(given="constant()"), copied=(BYTES,)) == [MINE]
 
 
 @pytest.mark.parametrize(
     "module",
     [
-        solving(13),  # the program makes the next one
-        solving(decomposed=13),  # of right sides, which change
+        solving(MADE),  # the program makes the next one
+        solving(of="shifted"),  # of right sides, which change
         solving(target="cu_lu_pivots_to_permutation"),
-        solving(matrix=shaped(F32, 4, SIZE, SIZE)),  # a batch of matrices
+        solving(matrix="f32[4,64,64]"),  # a batch of matrices
     ],
 )
 def test_what_may_change_or_is_no_decomposition(module: Module) -> None:
-    assert unchanged_decompositions([module], ()) == set()
+    assert found_in(module) == [frozenset()]
 
 
 def test_a_matrix_that_is_copied_to_the_device_or_made_by_another_program() -> None:
-    assert unchanged_decompositions([solving()], {BYTES}) == set()
-    assert unchanged_decompositions([solving(), solving(13)], ()) == set()
+    assert found_in(solving(), copied=(BYTES,)) == [frozenset()]
+    assert found_in(solving(), solving(MADE)) == [frozenset(), frozenset()]

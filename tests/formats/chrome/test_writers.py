@@ -50,6 +50,30 @@ def test_the_twin_that_jax_writes_beside_its_xplane() -> None:
     assert markers.select("name", "step").rows() == [("train", 0), ("train", 1), ("train", 2), ("train", 3)]
 
 
+@pytest.mark.parametrize(
+    ("ran", "on_device", "is_missing"),
+    [
+        ("PjRtCApiLoadedExecutable::Execute", False, True),
+        ("PjRtStreamExecutorLoadedExecutable::Execute", False, True),
+        ("PjRtCApiLoadedExecutable::Execute", True, False),
+        ("PjRtCpuExecutable::Execute", False, False),
+    ],
+)
+def test_programs_on_an_accelerator_of_which_nothing_was_recorded(
+    way: Way, ran: str, on_device: bool, is_missing: bool
+) -> None:
+    work = [event(None, "fusion", 5, 5, pid=1, tid=14)] if on_device else []
+    trace = way(
+        chrome(
+            *process(1, "/device:GPU:0", t14="Stream #14(Compute)"),
+            *process(9, "/host:CPU", t5="python3"),
+            event(None, ran, 0, 5, pid=9, tid=5),
+            *work,
+        )
+    )
+    assert ("no-device-events" in codes(trace)) is is_missing
+
+
 def test_streams_of_a_device_and_what_lies_over_them(way: Way) -> None:
     trace = way(
         chrome(

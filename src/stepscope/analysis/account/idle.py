@@ -112,13 +112,19 @@ def _blame_of_silence(silent: pl.DataFrame, begins: pl.DataFrame) -> pl.DataFram
         blamed="named_by",
         call_site=pl.lit(None, dtype=pl.UInt32),
         wait_track="track",
+        wait_ns="start_ns",
+        woken_ns="end_ns",
     )
 
 
 def _charged_to_waits(
     trace: Trace, silent: pl.DataFrame, pieces: pl.DataFrame, led: pl.DataFrame, main: int
 ) -> pl.DataFrame:
-    """In a gap that began while the host waited for the device, the time until more work came is the wait's."""
+    """In a gap that began while the host waited for the device, the time until more work came is the wait's.
+
+    Of what the host did after the wait, that is no more than it had waited for the device when that was done: so much earlier would
+    it have come to it. A host that was hardly ahead of the device launches as late without the wait.
+    """
     causes = host_causes(trace)
     if pieces.is_empty() or not (causes["waits"].any() or len(silent)):
         return pieces
@@ -133,16 +139,19 @@ def _charged_to_waits(
         blamed=causes["named_by"].gather(found["event"]),
         call_site=causes["detail"].gather(found["event"]),
         wait_track="track",
+        wait_ns=trace.events["start_ns"].gather(found["event"]),
+        woken_ns=(trace.events["start_ns"] + trace.events["dur_ns"]).gather(found["event"]),
     )
     blame = pl.concat([blame, _blame_of_silence(silent, begins)]).unique(
         "gap", keep="first", maintain_order=True
     )
     in_blamed = pieces["gap"].is_in(blame["gap"].implode())
     joined = pieces.filter(in_blamed).join(blame, on="gap", how="left", maintain_order="left")
+    joined = joined.join(begins.select("gap", dry_ns="start_ns"), on="gap", how="left", maintain_order="left")
     spent = (pl.col("end_ns") - pl.col("start_ns")).sum().over("gap", "part", "named_by")
     # An op or a function that takes long on the host would take it without the wait, too.
     brief = pl.col("part").is_in(["python", "dispatch"]) & (spent <= EAGER_PAUSE_NS)
-    charged = pl.col("part").is_in(["unexplained", "sync"]) | brief
+    charged = pl.col("part").is_in(["unexplained", "sync"]) | (brief & _held_up())
     blamed = joined.with_columns(
         part=pl.when(charged).then(part("sync")).otherwise("part"),
         named_by=pl.when(charged).then("blamed").otherwise("named_by"),
@@ -150,6 +159,14 @@ def _charged_to_waits(
         thread=pl.when(charged).then("wait_track").otherwise("thread"),
     )
     return pl.concat([pieces.filter(~in_blamed), blamed.select(pieces.columns)])
+
+
+def _held_up() -> pl.Expr:
+    """Whether the host would have come to a piece before the device was done, had it not waited; pieces of a gap, in any order."""
+    ns = pl.col("end_ns") - pl.col("start_ns")
+    after = pl.when(pl.col("start_ns") >= pl.col("woken_ns")).then(ns).otherwise(0)
+    middle = after.cum_sum().over("gap", order_by="start_ns") - after / 2
+    return middle <= pl.col("dry_ns") - pl.col("wait_ns")
 
 
 def _profiler_overhead(trace: Trace, pieces: pl.DataFrame) -> pl.DataFrame:

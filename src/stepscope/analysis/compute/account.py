@@ -13,6 +13,7 @@ from stepscope.analysis.account.account import Account
 from stepscope.analysis.compute.bound import least_time
 from stepscope.analysis.compute.chains import CHAINS, number_chains, sum_chains
 from stepscope.analysis.compute.classes import PRODUCTS, Class, classes
+from stepscope.analysis.compute.from_memory import reads_from_memory
 from stepscope.analysis.compute.plausible import without_impossible
 from stepscope.analysis.compute.reordered import reordering_copies
 from stepscope.analysis.compute.repeated import repeated_kernels
@@ -109,6 +110,7 @@ def _judged(
     layout = pl.when("reorders").then(pl.lit("layout", dtype=Class)).otherwise("class")
     rows = rows.with_columns(layout.alias("class"))
     rows = without_impossible(rows.hstack(kernel_work(trace, rows, op_calls)), known)
+    rows = rows.with_columns(reads_from_memory(rows, known).alias("from_memory"))
     rows = rows.hstack(least_time(rows, known))
     return rows.with_columns(number_chains(rows).alias("chain"))
 

@@ -1,7 +1,7 @@
 """The least time that a kernel's work needs on its device: max(FLOPs / peak of its format, bytes / bandwidth).
 
 The bandwidth is that of the device's memory, or that of its L2 where what the op touches fits into half of the L2: then it
-may still be there.
+may still be there. It is not where most of it are weights, of which the step reads more than the L2 holds (`from_memory`).
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _MEMORY: Columns = {"device": pl.Int32, "hbm": pl.Float64, "l2": pl.Float64, "fi
 
 
 def least_time(rows: pl.DataFrame, peaks: dict[int | None, Peaks]) -> pl.DataFrame:
-    """least_ns and bound (flops, hbm, l2) of rows with device, precision, class, flops, bytes, set_bytes; null if not known."""
+    """least_ns and bound (flops, hbm, l2) of rows with device, precision, class, flops, bytes, set_bytes, from_memory; null if not known."""
     product = pl.col("class").is_in(PRODUCTS)
     with_rates = (
-        rows.select("device", "precision", "flops", "bytes", "set_bytes", product=product)
+        rows.select("device", "precision", "flops", "bytes", "set_bytes", "from_memory", product=product)
         .join(_rates(rows, peaks), on=["device", "precision", "product"], how="left", nulls_equal=True, maintain_order="left")
         .join(_memory(peaks), on="device", how="left", nulls_equal=True, maintain_order="left")
     )  # fmt: skip
-    cached = pl.col("set_bytes") <= pl.col("fits")
+    cached = (pl.col("set_bytes") <= pl.col("fits")) & ~pl.col("from_memory")
     computing = pl.col("flops") / pl.col("flops_per_ns")
     moving = pl.col("bytes") / pl.when(cached).then("l2").otherwise("hbm")
     known = moving.is_not_null() | (pl.col("product") & computing.is_not_null())

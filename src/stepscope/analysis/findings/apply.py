@@ -17,6 +17,7 @@ from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.finding import Finding, Interval, ranked
 from stepscope.analysis.findings.promise import least_left, left_by_replay
 from stepscope.analysis.findings.registry import find_rules, rules_for
+from stepscope.analysis.findings.rules.steps.warm_up import withdraw_cold
 from stepscope.analysis.findings.situations import fitted
 from stepscope.analysis.findings.spread import OF_BOUNDS, spread_of
 from stepscope.analysis.findings.vague import say_what_comes_first, withdraw_vague
@@ -49,6 +50,7 @@ def judge(case: Case) -> dict[str, list[pl.Series]]:
             mine = rule.findings(case)
             case.earlier += [_placed(case, finding, case.claims[before:]) for finding in mine]
             case.owned |= {finding.code: case.claims[before:] for finding in mine}
+        withdraw_cold(case)
         put_behind_waits(case)
         put_behind_causes(case)
         withdraw_vague(case)

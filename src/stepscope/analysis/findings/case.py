@@ -15,7 +15,7 @@ import polars as pl
 from stepscope.analysis.account.account import Account
 from stepscope.analysis.basis import RECORDED, Basis, step_basis
 from stepscope.analysis.compute.account import ComputeAccount
-from stepscope.analysis.cut_off import is_broken
+from stepscope.analysis.cut_off import is_broken, is_cut
 from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.ready_batches import is_of_workers, with_whole_waits
@@ -52,7 +52,7 @@ from stepscope.registers.policy.findings import (
     STEPS_TO_KNOW_WARM_UP,
     TOP_NAMES,
 )
-from stepscope.trace.frames import take_largest, take_mean
+from stepscope.trace.frames import take_mean
 from stepscope.trace.lookup import is_named
 from stepscope.trace.trace import Trace
 from stepscope.units import duration, percent
@@ -297,11 +297,12 @@ class Case:
     def unprofiled_share(self) -> float:
         """What the profiler leaves of the basis: all where the capture timed that without it, else what the replay says, if it fits.
 
-        A recording that lacks work of the device says nothing about it.
+        A recording that lacks work of the device, or the end of its file, says nothing about it. The device works as long without it.
         """
-        if self.basis.source != RECORDED or not self.replay_fits or self.is_broken:
+        if self.basis.source != RECORDED or not self.replay_fits or self.is_broken or is_cut(self.trace):
             return 1.0
-        return min(1.0, self.played_ns / self.recorded_ns)
+        least = self.work_ns(self.plan) / self.step_ns
+        return min(1.0, max(least, self.played_ns / self.recorded_ns))
 
     @property
     def saved_of_ns(self) -> float:
@@ -406,9 +407,7 @@ class Case:
 
     def work_ns(self, plan: Plan) -> float:
         """What the busiest stream of the device has to do in a step of the plan; work that begins before the end of other work overlaps with it."""
-        busy = pl.when(pl.col("device_ns") > 0).then(pl.col("device_ns") + pl.min_horizontal("gap_ns", 0))
-        by_stream = plan.items.group_by("stream").agg(device_ns=busy.sum())["device_ns"]
-        return take_largest(by_stream) / max(1, len(self.lengths))
+        return plan.busiest_ns() / max(1, len(self.lengths))
 
     def work_share(self, plan: Plan) -> float:
         """The same as a share of a usual step without the profiler, which promises are of."""

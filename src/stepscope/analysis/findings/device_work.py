@@ -5,6 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.analysis.findings.case import Case
+from stepscope.analysis.findings.change import Change
+from stepscope.analysis.findings.promise import shorten_kernels
 from stepscope.analysis.replay.plan import Plan
 
 LAUNCHING = ("dispatch", "unexplained")  # what the host does from one kernel of a program to the next
@@ -24,3 +26,11 @@ def launched_less(plan: Plan, chosen: pl.DataFrame, left: str) -> Plan:
     items = plan.items.join(chosen, on="event", how="left", maintain_order="left")
     share = items[left].fill_null(1.0).gather(plan.host["item"])
     return plan.with_host(pl.lit(share < 1) & pl.col("cause").is_in(LAUNCHING), pl.lit(share))
+
+
+def without_work(case: Case, chosen: pl.DataFrame) -> Change:
+    """Work of the device is neither done nor launched; `chosen` has event, least and most: what is left of it."""
+    change = shorten_kernels(case, chosen)
+    return Change(
+        launched_less(change.smallest, chosen, "most"), launched_less(change.largest, chosen, "least")
+    )

@@ -13,7 +13,7 @@ from stepscope.analysis.findings.change import Change, with_warm_caches
 from stepscope.analysis.findings.transfers.copy_items import copy_items
 from stepscope.analysis.host.causes import host_codes, is_wait
 from stepscope.lazy import dataclass
-from stepscope.native.host.lineage import GARBAGE, USER
+from stepscope.native.host.lineage import FRAMEWORK, GARBAGE, USER
 from stepscope.registers.calibration.launches import STAGED_COPY_NS
 from stepscope.registers.calibration.profiler import WARM_DISPATCH_WORST
 from stepscope.registers.policy.device_findings import DETOUR_BYTES
@@ -55,12 +55,22 @@ def host_results(case: Case) -> HostResults | None:
 
 
 def _computing_after(case: Case, away: pl.DataFrame) -> pl.DataFrame:
-    """Rows of the plan's host work: Python from the copy to the next launch, inside the function that copies."""
-    host, items = case.plan.host, away["item"].cast(pl.Int64)
-    until = away["next"].fill_null(len(case.plan.items))
-    after = within(host["item"].cast(pl.Int64), items + 1, until)
+    """Rows of the plan's host work: long Python of those."""
+    host = case.plan.host
+    return host.filter(_python_after(case, away) & (host["recorded_ns"] >= LONG_PYTHON_NS))
+
+
+def _python_after(case: Case, away: pl.DataFrame) -> pl.Series:
+    """For each row of the plan's host work whether it is Python from the copy to the next launch, inside the function that copies."""
+    host = case.plan.host
     mine = _inside(case, _functions(case, away["event"])).gather(host["event"]).fill_null(False)
-    return host.filter(after & mine & (host["cause"] == "python") & (host["recorded_ns"] >= LONG_PYTHON_NS))
+    return _after(case, away) & mine & (host["cause"] == "python")
+
+
+def _after(case: Case, away: pl.DataFrame) -> pl.Series:
+    """For each row of the plan's host work whether it is between a copy and the next launch."""
+    until = away["next"].fill_null(len(case.plan.items))
+    return within(case.plan.host["item"].cast(pl.Int64), away["item"].cast(pl.Int64) + 1, until)
 
 
 def _functions(case: Case, copies: pl.Series) -> pl.Series:
@@ -103,15 +113,17 @@ def _inside(case: Case, frames: pl.Series) -> pl.Series:
 
 
 def _on_device(case: Case, away: pl.DataFrame, computing: pl.DataFrame, waits: pl.Series) -> Change:
-    """Neither the copy nor the computation takes time, nor does the memory of the copy; the host still waits for the result.
+    """Neither the copy nor the computation takes time, nor does the memory of both; the host still waits for the result.
 
     What takes little of the computation may work on the small result already, and so may what comes after its longest part,
-    unless that takes about as long: counts and comparisons cost more than the search for the largest. It goes only at most.
+    unless that takes about as long: counts and comparisons cost more than the search for the largest. It goes only at most, and so
+    does what comes before the longest part, such as a mask, however short it is.
     """
     mine = pl.col("item").is_in(away["item"].implode())
     waiting = pl.lit(waits.gather(case.plan.host["event"]).fill_null(False))
     calls = pl.col("cause").is_in(["dispatch", "sync", "copy"]) & (pl.col("recorded_ns") >= STAGED_COPY_NS)
-    copied = case.plan.with_host(((mine | waiting) & calls) | _freed(case, away)).with_device(mine)
+    freed = _freed(case, away) | _freed_by_callers(case, away)
+    copied = case.plan.with_host(((mine | waiting) & calls) | freed).with_device(mine)
     python = (pl.col("cause") == "python") & pl.col("event").is_in(computing["event"].unique().implode())
     rows = case.plan.host.select("item", "recorded_ns", row=pl.int_range(pl.len()), python=python)
     longest = (
@@ -124,9 +136,11 @@ def _on_device(case: Case, away: pl.DataFrame, computing: pl.DataFrame, waits: p
     )
     share = pl.when(pl.col("row") <= pl.col("at")).then(SMALL_RESULT).otherwise(SMALL_RESULT_AFTERWARDS)
     surely = found.select((pl.col("recorded_ns") >= share * pl.col("most")).fill_null(False)).to_series()
+    before = found.select((pl.col("row") < pl.col("at")).fill_null(False)).to_series()
+    before &= _python_after(case, away)
     return Change(
         with_warm_caches(copied.with_host(python & pl.lit(surely)), case.plan, WARM_DISPATCH_WORST),
-        with_warm_caches(copied.with_host(python), case.plan),
+        with_warm_caches(copied.with_host(python | pl.lit(before)), case.plan),
     )
 
 
@@ -135,3 +149,23 @@ def _freed(case: Case, away: pl.DataFrame) -> pl.Expr:
     garbage = (host_codes(case.trace) == GARBAGE).gather(case.plan.host["event"]).fill_null(False)
     following = pl.col("item").cast(pl.Int64).is_in(away["next"].drop_nulls().implode())
     return pl.lit(garbage) & following & (pl.col("recorded_ns") >= LONG_PYTHON_NS)
+
+
+def _freed_by_callers(case: Case, away: pl.DataFrame) -> pl.Expr:
+    """What a function held is freed when it returns: then the framework's code that called it seems to work by itself, and for long.
+
+    Wrappers such as `decorate_context` of torch.inference_mode have nothing else to do before the next launch.
+    """
+    callers = _callers(case.trace.events, _functions(case, away["event"]))
+    wrappers = callers.filter((host_codes(case.trace) == FRAMEWORK).gather(callers))
+    mine = pl.col("event").is_in(wrappers.implode()) & (pl.col("cause") == "python")
+    return pl.lit(_after(case, away)) & mine & (pl.col("recorded_ns") >= LONG_PYTHON_NS)
+
+
+def _callers(events: pl.DataFrame, calls: pl.Series) -> pl.Series:
+    """All events that some calls are inside of."""
+    found, above = calls.clear(), events["parent"].gather(calls).drop_nulls().unique()
+    while len(above):
+        found = pl.concat([found, above])
+        above = events["parent"].gather(above).drop_nulls().unique()
+    return found.unique()

@@ -132,7 +132,7 @@ def timed(
         case.claim(owned)
         left = accounted or left_by_account(case, mine)
         work = _computing(case, owned) / case.step_ns
-        return saving(case, rule, mine, left, detail, {**shown, "estimate": "account"}, title, work)
+        return saving(case, rule, mine, left, detail, {**shown, "estimate": "account"}, title, work, spread)
     change = as_change(changed)
     left = left_by_replay(case, change)
     case.changes[rule.code] = change

@@ -198,6 +198,7 @@ _RARE = frozenset(
         "sequential-scan",
         "slow-op",
         "small-kernels-in-loop",
+        "unrouted-experts",
         "unused-rows",
         "work-in-loop",
     )

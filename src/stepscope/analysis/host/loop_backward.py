@@ -5,11 +5,13 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.analysis.host.loops import Loops
+from stepscope.registers.policy.findings import MAJORITY
 from stepscope.trace.lookup import events_named
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
 
 _ENGINE = r"^autograd::engine::evaluate_function: "
+_BACKWARD = "run_backward"
 _NUMBER = ["step", "sequence"]
 _SUMS_UP = "AccumulateGrad"  # all of them have the same number, or none
 _NODE = ["event", "start", "frame"]
@@ -28,7 +30,8 @@ def with_backward(trace: Trace, loops: Loops) -> Loops:
     forward = _makers(numbers.filter(~is_node & ~inside), loops)
     others = numbers.filter(is_node & ~sums.gather(numbers["event"]))
     others = others.join(forward, on=_NUMBER, how="left", maintain_order="left").select(*_NODE)
-    nodes = pl.concat([others, _of_siblings(events, loops, sums & engine, others)]).drop_nulls("frame")
+    added = [_of_siblings(events, loops, sums & engine, others), _of_turns(events, loops, sums & engine)]
+    nodes = pl.concat([others, *added]).drop_nulls("frame").unique("event", keep="first", maintain_order=True)
     return loops if nodes.is_empty() else Loops(loops.found, _below(events, nodes, loops.loop_of))
 
 
@@ -55,6 +58,22 @@ def _of_siblings(events: pl.DataFrame, loops: Loops, sums: pl.Series, others: pl
     before = others.select("start", "frame", track=events["track"].gather(others["event"])).sort("start")
     found = added.join_asof(before, on="start", by="track", check_sortedness=False)
     return found.filter(pl.col("frame").is_in(siblings.implode())).select(*_NODE)
+
+
+def _of_turns(events: pl.DataFrame, loops: Loops, sums: pl.Series) -> pl.DataFrame:
+    """Gradients that are added up in backward passes of which a loop has one in most turns: one pass for all adds them once."""
+    passes = events.filter(events_named(events, lambda known: known.str.contains(_BACKWARD, literal=True)))
+    passes = passes.select(
+        start="start_ns",
+        end=pl.col("start_ns") + pl.col("dur_ns"),
+        frame=loops.loop_of.gather(passes["id"]),
+    ).drop_nulls()
+    often = passes.group_by("frame").len().join(loops.found.select("frame", "iterations"), on="frame")
+    often = often.filter(pl.col("len") >= MAJORITY * pl.col("iterations"))
+    mine = passes.join(often, on="frame", how="semi").sort("start")
+    added = events.filter(sums & events["step"].is_not_null()).select(event="id", start="start_ns")
+    found = added.sort("start").join_asof(mine, on="start")
+    return found.filter(pl.col("start") < pl.col("end")).select(*_NODE)
 
 
 def _makers(forward: pl.DataFrame, loops: Loops) -> pl.DataFrame:

@@ -12,6 +12,7 @@ import polars as pl
 from stepscope.analysis.host.host_passes import host_passes
 from stepscope.analysis.host.names import PLACE, STANDARD_FRAME
 from stepscope.analysis.host.passes import repeated_passes
+from stepscope.analysis.host.row_passes import row_passes
 from stepscope.analysis.host.siblings import sibling_modules
 from stepscope.analysis.host.views import ONLY_VIEWS
 from stepscope.lazy import dataclass
@@ -85,7 +86,8 @@ def _called(trace: Trace, launching: pl.Series, on_host: bool) -> pl.DataFrame:
     below = frames.gather(events["parent"]).fill_null(False)
     direct = pl.DataFrame({"call": _at_or_above(events, below, launching, on_host)}).drop_nulls()
     per_call = direct.group_by("call").agg(launches=pl.len())
-    passes = (host_passes if on_host else repeated_passes)(trace, frames, launching)
+    makers = (host_passes, row_passes) if on_host else (repeated_passes, row_passes)
+    passes = pl.concat([make(trace, frames, launching) for make in makers]).unique("call")
     per_call = pl.concat([per_call, _functions(events, frames, per_call), passes])
     per_call = per_call.unique("call", keep="last", maintain_order=True)
     calls = per_call["call"]

@@ -78,16 +78,21 @@ def _independent(trace: Trace, frames: pl.Series, calls: pl.DataFrame, inside: p
 
 def first_op(trace: Trace, inside: pl.Series) -> pl.DataFrame:
     """call, of_one, of_indices: what the first op of each pass with shapes is given."""
+    return first_operand(trace, inside).select(
+        "call", of_one=pl.col("shapes").str.contains(_OF_ONE), of_indices=pl.col("op") == _OF_INDICES
+    )
+
+
+def first_operand(trace: Trace, inside: pl.Series) -> pl.DataFrame:
+    """call, op, shapes of the first op of each pass with shapes."""
     ops = trace.ops.select("event", shapes=pl.col("shapes").cast(pl.String))
     ops = ops.with_columns(call=inside.gather(ops["event"])).drop_nulls()
     ops = ops.with_columns(
-        name=trace.events["name"].gather(ops["event"]).cast(pl.String),
+        op=trace.events["name"].gather(ops["event"]).cast(pl.String),
         start=trace.events["start_ns"].gather(ops["event"]),
     )
     first = ops.sort("start").unique("call", keep="first", maintain_order=True)
-    return first.select(
-        "call", of_one=pl.col("shapes").str.contains(_OF_ONE), of_indices=pl.col("name") == _OF_INDICES
-    )
+    return first.select("call", "op", "shapes")
 
 
 def _copied(trace: Trace, around: pl.Series, beside: pl.Series, direction: str) -> pl.DataFrame:

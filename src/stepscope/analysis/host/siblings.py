@@ -91,14 +91,14 @@ def _with_cuts(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
 
 def _describe(kind: str, op: str | None, text: str | None, cut: str | None) -> tuple[str | None, bool, bool]:
     """What a module does, whether its result cannot be the input of its like, and whether it got a slice of its own."""
-    shapes = _shapes(text)
+    shapes = shapes_in(text)
     if op is None or not shapes:
         return None, False, False
     if op == _LOOKS_UP and len(shapes) > 1:  # tables of all heights fit into one, with an offset for each
         return f"{op} {shapes[0][1:]} {shapes[1]}", True, True
     given, weights = shapes[0], shapes[1] if len(shapes) > 1 else []
     widens = kind == _WIDENS and bool(given) and len(weights) > 1 and weights[0] != given[-1]
-    return f"{op} {text}", widens, _is_slice(given, _shapes(cut))
+    return f"{op} {text}", widens, _is_slice(given, shapes_in(cut))
 
 
 def _is_slice(given: list[int], cut: Shapes) -> bool:
@@ -108,7 +108,8 @@ def _is_slice(given: list[int], cut: Shapes) -> bool:
     return any(cut[0][:side] + cut[0][side + 1 :] == given for side in range(len(cut[0])))
 
 
-def _shapes(text: str | None) -> Shapes:
+def shapes_in(text: str | None) -> Shapes:
+    """Of each input of an op; none where one of them is a list of tensors."""
     try:
         return msgspec.json.decode(text or "[]", type=Shapes)
     except (msgspec.DecodeError, ValueError):

@@ -90,6 +90,12 @@ class Plan:
         first = len(ends) // 2
         return [end - begin for begin, end in zip(ends[first - 1 :], ends[first:], strict=False)]
 
+    def busiest_ns(self) -> int:
+        """What the busiest stream has to do; work that begins before the end of other work overlaps with it."""
+        busy = pl.when(pl.col("device_ns") > 0).then(pl.col("device_ns") + pl.min_horizontal("gap_ns", 0))
+        by_stream = self.items.group_by("stream").agg(device_ns=busy.sum())["device_ns"]
+        return int(take_largest(by_stream))
+
     def critical_path(self) -> pl.DataFrame:
         """place (of the step), item, what (`native.HOST`, `LAUNCH` or `DEVICE`), in time order.
 

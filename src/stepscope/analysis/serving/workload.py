@@ -1,6 +1,6 @@
 """Whether a profile shows inference or training: by what engines and frameworks write, never by a guess.
 
-Inference: an engine's names, or a PyTorch job without any sign of a backward pass or an optimizer. Work that is hidden in
+Inference: an engine's names, or a PyTorch job that runs a model without any sign of a backward pass or an optimizer. Work that is hidden in
 graphs may be either, and says so by its kernels' names or not at all.
 """
 
@@ -28,6 +28,8 @@ _TRAINS = (
     r"(?i)backward|^autograd::engine|^Optimizer\.(step|zero_grad)|_bwd_|bwd_kernel|wgrad|fused_?adam|adamw?_kernel"
     r"|gradient_tape|^train(ing)?_step|ResourceApply\w+|ApplyGradient|BiasAddGrad"
 )
+# Without any of these no model was recorded, and so neither of the two: hooks that only communicate, a kernel that is tried out.
+_OF_MODELS = r"(?i)mm\b|mm_|matmul|gemm|linear|conv|einsum|embedding|attention|attn|lstm|gru|rnn"
 _GRADIENT_SCOPE = r"transpose\(jvp|gradient_tape"
 
 
@@ -53,7 +55,7 @@ def workload(trace: Trace) -> Workload:
         return Workload(TRAINING, None, training)
     if names.str.contains(CAPTURES).any():
         return Workload(INFERENCE, None, "captures of a serving engine's graphs")
-    if _shows_a_whole_job(trace):
+    if _shows_a_whole_job(trace) and names.str.contains(_OF_MODELS).any():
         return Workload(INFERENCE, None, "no backward pass and no optimizer")
     return Workload(None, None, "")
 

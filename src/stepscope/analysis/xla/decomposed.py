@@ -1,7 +1,7 @@
 """Matrices that a compiled program decomposes again in every run, although nothing changes them.
 
 The program is given the matrix as a parameter, no program that ran returns an array of its type and shape, and none of its size is
-copied to the device: it was there before the first step.
+copied to the device: it was there before the first step. Or it is part of the code of the program.
 """
 
 from __future__ import annotations
@@ -10,28 +10,46 @@ import re
 from collections.abc import Collection, Sequence
 
 from stepscope.analysis.xla.hlo_module import Instruction, Module, Shape
-from stepscope.analysis.xla.instruction_cost import Worker, shape_bytes
-from stepscope.analysis.xla.loops import root_of
+from stepscope.analysis.xla.instruction_cost import SILENT, shape_bytes
+from stepscope.analysis.xla.loops import Flow, Taint, root_of
 
-_DECOMPOSES = re.compile(r"(?i)getrf|potrf|geqrf|syev|gesvd|heev|hybrid_eig|lapack_.geev")
+_DECOMPOSES = re.compile(r"(?i)getrf|potrf|cholesky|geqrf|syev|gesvd|heev|hybrid_eig|lapack_.geev")
 _SAME = ("bitcast", "reshape", "transpose", "copy", "convert")
+_GIVEN = ("parameter", "constant")
+# What is kept of an LU decomposition are its pivots: solving makes a permutation of them each time.
+_SOLVES = "pivots_to_permutation"
 
 
-def unchanged_decompositions(
-    modules: Sequence[Module], copied: Collection[int]
-) -> set[tuple[str, str | None]]:
-    """Op and shapes of the operands of each decomposition of such a matrix; `copied` are the bytes of copies to the device."""
+def unchanged_decompositions(modules: Sequence[Module], copied: Collection[int]) -> list[frozenset[str]]:
+    """For each program the instructions that need only such a matrix: what prepares it, the decomposition, and what its factors alone are read for.
+
+    `copied` are the bytes of copies to the device. What solves with the factors needs right sides as well, and is not among them.
+    """
     returned = {shape for one in modules for shape in _returned(one)}
-    found = set()
-    for module in modules:
-        body = {one.id: one for one in module.instructions(module.entry)}
-        for one in body.values():
-            source = _source(body, one) if _decomposes(one) else None
-            if source is None or source.shape in returned or shape_bytes(source.shape) in copied:
-                continue
-            work = Worker(module).work(one, body)
-            found.add((work.op, work.shapes))
-    return found
+    return [_of_program(module, returned, copied) for module in modules]
+
+
+def _of_program(module: Module, returned: Collection[Shape], copied: Collection[int]) -> frozenset[str]:
+    body = {one.id: one for one in module.instructions(module.entry)}
+    parameters = [one.parameter for one in body.values() if one.opcode == "parameter"]
+    found: set[int] = set()
+    for one in body.values():
+        way = _way_to_source(body, one) if _decomposes(one) else []
+        if not way:
+            continue
+        source = way[-1]
+        given = source.opcode == "parameter"
+        if given and (source.shape in returned or shape_bytes(source.shape) in copied):
+            continue
+        others: dict[int, Taint] = {
+            number: True for number in parameters if not given or number != source.parameter
+        }
+        changing, _ = Flow(module).forward(module.entry, others)
+        after, _ = Flow(module, lambda each, root=one: each.id == root.id).forward(module.entry, {})  # type: ignore[misc]
+        found |= {number for where, number in after - changing if where == module.entry}
+        found |= {each.id for each in way[:-1]}
+    names = (body[number] for number in found if body[number].opcode not in SILENT)
+    return frozenset(one.name for one in names if _SOLVES not in one.target)
 
 
 def _decomposes(one: Instruction) -> bool:
@@ -44,16 +62,18 @@ def _returned(module: Module) -> list[Shape]:
     return list(root.shape.arrays()) if root is not None else []
 
 
-def _source(body: dict[int, Instruction], one: Instruction) -> Instruction | None:
-    """The parameter that the decomposed matrix is, in another order at most; None where it is computed, or one of many."""
+def _way_to_source(body: dict[int, Instruction], one: Instruction) -> list[Instruction]:
+    """From what the decomposition reads to the parameter or constant that it is, in another order at most; empty where the matrix is computed, or one of many."""
+    way: list[Instruction] = []
     for _ in body:
         first = body.get(one.operands[0]) if one.operands else None
         if first is None:
-            return None
-        if first.opcode == "parameter":
-            return first if len(first.shape.sizes) == 2 else None
+            return []
+        way.append(first)
+        if first.opcode in _GIVEN:
+            return way if len(first.shape.sizes) == 2 else []
         alone = first.opcode in _SAME or (first.opcode == "fusion" and len(first.operands) == 1)
         if not alone or first.shape.elements != body.get(first.operands[0], first).shape.elements:
-            return None
+            return []
         one = first
-    return None
+    return []

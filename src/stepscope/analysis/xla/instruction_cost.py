@@ -132,7 +132,7 @@ class Worker:
             self._known[number] = _sum(self.flops(i, body, depth) for i in body.values())
         return self._known[number]
 
-    def _product(self, instruction: Instruction, depth: int = 0) -> Instruction | None:
+    def product_of(self, instruction: Instruction, depth: int = 0) -> Instruction | None:
         """The matrix product that it is or has inside."""
         if instruction.opcode in PRODUCTS or is_library_product(instruction):
             return instruction
@@ -145,13 +145,13 @@ class Worker:
         """The first matrix product of a computation. One that encloses itself is looked into once."""
         if number not in self._products:
             self._products[number] = None
-            found = (self._product(i, depth + 1) for i in self.module.instructions(number))
+            found = (self.product_of(i, depth + 1) for i in self.module.instructions(number))
             self._products[number] = next((each for each in found if each is not None), None)
         return self._products[number]
 
     def named(self, instruction: Instruction) -> tuple[str, str | None]:
         """The op that the instruction comes from, and its scope."""
-        product = self._product(instruction)
+        product = self.product_of(instruction)
         path = product.op_name if product is not None else ""
         path = path or instruction.op_name or self._inner_name(instruction)
         scope, _, op = path.rpartition("/")

@@ -37,19 +37,25 @@ class RepeatedCalls:
 
 def repeated_calls(trace: Trace, device: int, steps: int) -> list[RepeatedCalls]:
     """The programs that each of the steps runs several times, with arguments that several runs share."""
-    runs = _runs(trace, device)
+    runs = runs_of_programs(trace, device)
     often = [name for name, count in runs.items() if count >= REPEATED_CALLS_LEAST * steps]
     if not often:
         return []
-    codes: dict[str, set[bytes]] = {}
-    for name, _, hlo in programs_that_ran(trace):
-        codes.setdefault(name, set()).add(hlo)
-    arrivals = _Arrivals(trace, runs, codes)
+    codes = codes_by_name(trace)
+    arrivals = Arrivals(trace, runs, codes)
     found = [_calls(name, codes[name], runs[name], steps, arrivals) for name in often if name in codes]
     return [one for one in found if one is not None]
 
 
-def _runs(trace: Trace, device: int) -> dict[str, int]:
+def codes_by_name(trace: Trace) -> dict[str, set[bytes]]:
+    """The code of the programs that ran; several may have one name."""
+    codes: dict[str, set[bytes]] = {}
+    for name, _, hlo in programs_that_ran(trace):
+        codes.setdefault(name, set()).add(hlo)
+    return codes
+
+
+def runs_of_programs(trace: Trace, device: int) -> dict[str, int]:
     """How often each program ran in the steps, on this device."""
     events, tracks = trace.events, trace.tracks
     mine = tracks.filter(pl.col("device") == device)["id"]
@@ -60,7 +66,7 @@ def _runs(trace: Trace, device: int) -> dict[str, int]:
     return dict(counted.iter_rows())
 
 
-def _calls(name: str, codes: set[bytes], runs: int, steps: int, arrivals: _Arrivals) -> RepeatedCalls | None:
+def _calls(name: str, codes: set[bytes], runs: int, steps: int, arrivals: Arrivals) -> RepeatedCalls | None:
     """None where nothing is the same in several calls, or nothing changes; nor of several programs with one name."""
     if len(codes) != 1 or arrivals.unknown > MAJORITY * runs:
         return None
@@ -92,11 +98,11 @@ def _is_weight(one: Argument, samples: set[int]) -> bool:
     return one.may_be_weight and not one.is_small and not by_sample
 
 
-class _Arrivals:
+class Arrivals:
     """How often something new of a size or shape is there in the steps: copied to the device, or returned by a program."""
 
     def __init__(self, trace: Trace, runs: dict[str, int], codes: dict[str, set[bytes]]) -> None:
-        self._copied = _copied(trace)
+        self._copied = copied_to_device(trace)
         self._returned: Counter[Array] = Counter()
         self.unknown = sum(count for name, count in runs.items() if name not in codes)
         for name, hlos in codes.items():
@@ -109,7 +115,7 @@ class _Arrivals:
         return self._copied.get(one.bytes, 0) + self._returned[_array(one.shape)]
 
 
-def _copied(trace: Trace) -> dict[int, int]:
+def copied_to_device(trace: Trace) -> dict[int, int]:
     """How many copies of each size were made in steps, other than those that programs make and those to the host."""
     events, copies = trace.events, trace.copies
     inside = events_of_programs(trace).filter(pl.col("kind") == "copy")["event"]

@@ -44,7 +44,7 @@ def same_work(module: Module, changing: Iterable[int], same: Iterable[int]) -> S
 
     A loop counts as a whole: where its state changes from call to call, so does all that is inside it.
     """
-    flow = Flow(module, _changes)
+    flow = Flow(module, changes)
     touched, _ = flow.forward(module.entry, dict.fromkeys(changing, True))
     reached, _ = Flow(module).forward(module.entry, dict.fromkeys(same, True))
     mine = reached - touched
@@ -55,7 +55,8 @@ def same_work(module: Module, changing: Iterable[int], same: Iterable[int]) -> S
     return SameWork(frozenset(names), _scope([one for name, one in found.items() if name in names]))
 
 
-def _changes(one: Instruction) -> bool:
+def changes(one: Instruction) -> bool:
+    """Whether it gives something else in each call."""
     return one.opcode in _CHANGING or (one.opcode == "custom-call" and _CALLBACK in one.target)
 
 

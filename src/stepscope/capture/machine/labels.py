@@ -11,23 +11,20 @@ compiles nothing again.
 
 from __future__ import annotations
 
-import functools
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from stepscope.capture.machine.ears import Ears, Function, is_transformed
 from stepscope.capture.machine.matrices import SWITCH, has_room
 
-_FUNCTIONS = ("cross_entropy_loss", "nll_loss_nd")
+_EARS = Ears([Function("torch._C._nn", name, name) for name in ("cross_entropy_loss", "nll_loss_nd")])
 _IGNORE_AT, _IGNORED_BY_DEFAULT = 4, -100  # the place of `ignore_index` in both
 _CLASSES_LEAST = 2_000
 _ROWS_LEAST = 1_000
 _MOST_CALLS = 64
 _MOST_BYTES = 32 << 20  # of labels that are kept until the window closes
-
-_wrapped: dict[str, Callable[..., Any]] = {}
-_listening: Labels | None = None
 
 
 class _Call(NamedTuple):
@@ -61,28 +58,20 @@ class Labels:
 
     def pause(self) -> None:
         """Listen no more, until resumed."""
-        global _listening
-        if self._torch is not None and _listening is self:
-            _listening = None
-            _unwrap(self._torch)
+        if self._torch is not None:
+            _EARS.close(self._torch, self)
 
     def resume(self) -> None:
         """Listen again."""
-        global _listening
-        if self._torch is None:
-            return
-        try:
-            _wrap(self._torch)
-            _listening = self
-        except Exception:  # a version with other names: nothing is counted
-            _unwrap(self._torch)
+        if self._torch is not None:
+            _EARS.open(self._torch, self)
 
     def forget(self) -> None:
         """Nothing is to be counted."""
         self.pause()
         self._calls.clear()
 
-    def note(self, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
+    def note(self, name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
         """A loss is called with these; its labels are kept if there are many, and many classes."""
         try:
             logits, target = arguments[:2]
@@ -100,7 +89,7 @@ class Labels:
             return
         if target.device.type not in self._devices or len(self._calls) >= _MOST_CALLS:
             return
-        if _is_transformed(torch, target):
+        if is_transformed(torch, target):
             return
         self._bytes += target.untyped_storage().nbytes()
         if self._bytes <= _MOST_BYTES:
@@ -145,47 +134,3 @@ def _ignored_by(arguments: tuple[Any, ...], options: dict[str, Any]) -> int:
     if len(arguments) > _IGNORE_AT:
         return int(arguments[_IGNORE_AT])
     return int(options.get("ignore_index", _IGNORED_BY_DEFAULT))
-
-
-def _is_transformed(torch: Any, target: Any) -> bool:
-    """Whether the values are not there to be read later: in a transform of functions, a mode, or the capture of a CUDA graph."""
-    if torch._C._functorch.peek_interpreter_stack() is not None or torch._C._len_torch_dispatch_stack():
-        return True
-    return target.device.type == "cuda" and bool(torch.cuda.is_current_stream_capturing())
-
-
-def _wrap(torch: Any) -> None:
-    module = torch._C._nn
-    for name in _FUNCTIONS:
-        if name not in _wrapped:
-            _wrapped[name] = _heard(torch, getattr(module, name))
-            # A job that scripts a loss now gets the op, not ours. The table goes by identity, so ours is kept for good.
-            torch.jit._builtins._register_builtin(_wrapped[name], f"aten::{name}")
-    for name, heard in _wrapped.items():
-        if getattr(module, name) is _own(heard):
-            setattr(module, name, heard)
-
-
-def _unwrap(torch: Any) -> None:
-    """Where ours has been wrapped in turn, it stays, and only calls what it wraps."""
-    module = getattr(getattr(torch, "_C", None), "_nn", None)
-    for name, heard in _wrapped.items():
-        if getattr(module, name, None) is heard:
-            setattr(module, name, _own(heard))
-
-
-def _own(heard: Any) -> Any:
-    """PyTorch's own function."""
-    return heard.__wrapped__
-
-
-def _heard(torch: Any, function: Callable[..., Any]) -> Callable[..., Any]:
-    is_compiling = getattr(getattr(torch, "compiler", None), "is_dynamo_compiling", bool)
-
-    @functools.wraps(function)
-    def loss(*arguments: Any, **options: Any) -> Any:
-        if not is_compiling() and _listening is not None:
-            _listening.note(arguments, options)
-        return function(*arguments, **options)
-
-    return loss

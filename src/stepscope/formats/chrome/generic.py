@@ -16,6 +16,7 @@ from stepscope.trace.schema import Kind, LinkReason, Role
 from stepscope.trace.trace import TraceInfo
 
 _CATEGORY_KINDS = {"Op": "op", "FEE": "python", "fee": "python", "cpu_op": "op", "python_function": "python"}
+_RUNS_ON_PLUGIN = r"^PjRt(CApi|StreamExecutor)\w*Executable::Execute"
 _INSTANTS = [ord(phase) for phase in "iIRnTpPNODvVc"]
 _KNOWN_PHASES = [*_INSTANTS, *(ord(phase) for phase in "XBECbeSF")]
 
@@ -38,6 +39,7 @@ def chrome_draft(found: JsonEvents, path: str) -> Draft:
     )
     rest = spans.placed(found.rest)
     _note_unknown_phases(found)
+    _note_missing_device(found, events)
     return Draft(
         info=_info(found, path),
         events=_with_steps(events, rest),
@@ -140,6 +142,19 @@ def _flows(found: JsonEvents) -> pl.DataFrame:
         to_next=(pl.col("to_phase") == ord("f")) & ~pl.col("to_enclosing"),
         why=pl.lit("flow", dtype=LinkReason),
     )
+
+
+def _note_missing_device(found: JsonEvents, events: pl.DataFrame) -> None:
+    """Programs that JAX hands to a plug-in for accelerators, and no work on any: the profiler of the device has failed.
+
+    Its own client for CPUs leaves other names.
+    """
+    names = events["name"].unique().cast(pl.String)
+    is_work = events["kind"].is_in(["kernel", "copy", "memset"])
+    if is_work.any() or not names.str.contains(_RUNS_ON_PLUGIN).any():
+        return
+    detail = "The host executed programs on an accelerator, but the profile has no event of a device."
+    found.problems.add(problem("no-device-events", detail))
 
 
 def _framework(found: JsonEvents) -> str | None:

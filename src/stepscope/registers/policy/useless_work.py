@@ -172,6 +172,42 @@ NOT_PADDING_MOST = policy(
     unit="share of the time",
     why="that is left at most: even a batch of random samples has one of four fifths of that length",
 )
+POSITIONS_LEAST = policy(
+    "POSITIONS_LEAST",
+    32,
+    unit="positions",
+    why="of sequences whose padding is looked at: what a capture counts, and longer than the fields of a table",
+)
+BUCKETS_MOST = policy(
+    "BUCKETS_MOST",
+    1.2,
+    unit="times the longest sample of a batch",
+    why="that batches have at most which are padded to their longest sample: most fixes round it up to a multiple of 8 to 64, which is a fifth of 150 positions",
+)
+COMPILED_BUCKETS_MOST = policy(
+    "COMPILED_BUCKETS_MOST",
+    1.7,
+    unit="times the longest sample of a batch",
+    why="the same where each length is compiled: most fixes have buckets of 64, 128, 256 and so on, of which the next is between 1 and 2 times as long",
+)
+LONGEST_OF_BATCH_MOST = policy(
+    "LONGEST_OF_BATCH_MOST",
+    0.75,
+    unit="share of the positions",
+    why="that the longest sample of a batch has where padding to it is the fix: beyond that batches have to be sorted by length, which leaves the mean",
+)
+PADDING_LEFT_MOST = policy(
+    "PADDING_LEFT_MOST",
+    0.75,
+    unit="share of the positions",
+    why="that are left without padding, in the middle: where batches are counted to be fuller, shorter ones are not worth their sorting",
+)
+STRIDES_MOST = policy(
+    "STRIDES_MOST",
+    8,
+    unit="times",
+    why="that convolutions in front of the layers shorten a sequence: those of speech do so 2 to 8 times",
+)
 UNSURE_PADDING = policy(
     "UNSURE_PADDING",
     0.9,
@@ -345,6 +381,84 @@ REPEATED_WORK_LEAST = policy(
     0.1,
     unit="share of the step",
     why="less is what masks and the keys and values of a context take, which many programs compute in each call",
+)
+MODEL_LEAVES_LEAST = policy(
+    "MODEL_LEAVES_LEAST",
+    3,
+    unit="arrays of a tree that a program is given",
+    why="two layers without biases, and a head; smaller trees may be the fields of a batch",
+)
+PICKED_WEIGHTS_MOST = policy(
+    "PICKED_WEIGHTS_MOST",
+    0.7,
+    unit="share of the time",
+    why="that a loop over layers still takes to pick the weights of a layer, once they are computed before: reading and writing 2 bytes where 4 were read and 2 written",
+)
+FORWARD_OF_TRAINING_LEAST = policy(
+    "FORWARD_OF_TRAINING_LEAST",
+    0.15,
+    unit="share of the FLOPs of a program that trains",
+    why="that its forward pass has at least: a third, a quarter with activations that are computed again, and less where a loss has products of its own",
+)
+FORWARD_OF_TRAINING_MOST = policy(
+    "FORWARD_OF_TRAINING_MOST",
+    0.55,
+    unit="share of the FLOPs of a program that trains",
+    why="that it has at most: two fifths of a network of two layers, whose input needs no gradient, and a half of one layer",
+)
+FORWARD_PRODUCTS_LEAST = policy(
+    "FORWARD_PRODUCTS_LEAST",
+    3,
+    unit="products",
+    why="two programs that have nothing to do with each other may have one or two products of the same size",
+)
+FORWARD_RUNS_LEAST = policy(
+    "FORWARD_RUNS_LEAST",
+    0.8,
+    unit="runs for each run of the program that trains",
+    why="the profiler cuts the first and the last step of a recording; what runs in fewer steps is an evaluation, as people want it",
+)
+FORWARD_RUNS_MOST = policy(
+    "FORWARD_RUNS_MOST",
+    1.25,
+    unit="runs for each run of the program that trains",
+    why="more are of other batches, or search for a step length",
+)
+UNSURE_BATCH = policy(
+    "UNSURE_BATCH",
+    0.8,
+    unit="certainty",
+    why="of arrays that were on the device before, a profile does not show whether both programs are given the same",
+)
+REPEATED_FUNCTIONS_MOST = policy(
+    "REPEATED_FUNCTIONS_MOST",
+    40,
+    unit="modules and functions",
+    why="that a step calls again, those that launch the most work: whether they return the same is looked at one by one",
+)
+OPS_OF_A_METRIC = policy(
+    "OPS_OF_A_METRIC",
+    12,
+    unit="ops behind a pass of a network",
+    why="among which is the comparison with labels, if the pass is for an accuracy",
+)
+EXPERTS_LEAST = policy(
+    "EXPERTS_LEAST",
+    4,
+    unit="experts of a layer",
+    why="with fewer, to sort the tokens takes about what is spared",
+)
+ROUTED_TOKENS_LEAST = policy(
+    "ROUTED_TOKENS_LEAST",
+    512,
+    unit="tokens of a layer with experts",
+    why="with fewer, to read the weights of an expert takes as long as to compute its tokens, and most experts get some",
+)
+ROUTED_MOST = policy(
+    "ROUTED_MOST",
+    2,
+    unit="× the share of the experts that a token is sent to",
+    why="that may remain of their time: smaller products are slower, tokens are gathered and results added up; chosen, not measured",
 )
 BROADCAST_SIDE_LEAST = policy(
     "BROADCAST_SIDE_LEAST",

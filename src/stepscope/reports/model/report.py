@@ -244,7 +244,7 @@ class BreakdownRow(msgspec.Struct, kw_only=True):
 
 
 class PhaseRow(msgspec.Struct, kw_only=True):
-    """An outermost annotation in the steps, such as `collect` or `train`; `parts` is the account of its time."""
+    """An outermost annotation in the steps, such as `collect` or `train`; `parts` is the account of its time and the work that it launched."""
 
     name: str
     calls: int

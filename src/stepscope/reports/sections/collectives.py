@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import polars as pl
 
+from stepscope.analysis.collectives.between_devices import OPERATION, waits_between_devices
 from stepscope.analysis.collectives.calls import collective_calls
 from stepscope.analysis.collectives.summary import Collectives as RankCollectives
 from stepscope.analysis.collectives.summary import added_rows, collective_sums, with_shares
@@ -31,6 +32,7 @@ class RankPart:
     sums: RankCollectives
     compared: Calls | None  # None where that stays with whoever read the rank, or there is no other
     world_size: int | None = None
+    met: pl.DataFrame | None = None  # what the devices of a rank alone waited for each other
 
 
 def of_rank(context: RankContext) -> RankPart:
@@ -40,7 +42,8 @@ def of_rank(context: RankContext) -> RankPart:
     sums = with_shares(context.trace, context.account, rows)
     world = context.whole_trace.info.world_size
     compared = None if context.alone else rank_calls(context, calls)
-    return RankPart(context.rank, rows, sums, compared, world)
+    met = waits_between_devices(calls) if context.alone else None
+    return RankPart(context.rank, rows, sums, compared, world, met)
 
 
 def rank_calls(context: RankContext, calls: pl.DataFrame) -> Calls:
@@ -92,6 +95,9 @@ def told_of(ranks: Sequence[RankPart], found: Compared | None, options: Options)
     world = max((rank.world_size or 0 for rank in ranks), default=0)
     if found is not None:
         return _told_of_several(ranks, rows, found, world, options)
+    met = ranks[0].met
+    if met is not None and not met.is_empty():
+        rows = rows.join(met, on=OPERATION, how="left", nulls_equal=True, maintain_order="left")
     told: dict[str, Any] = {"collectives": _told(ranks, rows, options), "job": None, "job_model": None}
     if len(ranks) < 2 or not rows.is_empty():
         return told | {"rank_problems": []}

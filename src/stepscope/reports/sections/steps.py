@@ -11,11 +11,13 @@ import polars as pl
 
 from stepscope.analysis.basis import UNPROFILED, Basis, step_basis
 from stepscope.analysis.context import RankContext
+from stepscope.analysis.cut_off import is_cut
 from stepscope.analysis.options import Options
 from stepscope.analysis.parts import BUSY_PARTS
 from stepscope.analysis.steps.sample import Sample
 from stepscope.analysis.steps.work import busy_time
 from stepscope.lazy import dataclass
+from stepscope.registers.policy.findings import REPLAY_FITS
 from stepscope.reports.model.report import StepRow, Steps, StepSample, Unprofiled
 from stepscope.reports.sections.section import Section
 from stepscope.reports.wording.basis import sentence
@@ -58,14 +60,25 @@ class Inflation:
 
 
 def inflation(context: RankContext) -> Inflation | None:
-    """By the unprofiled steps that the capture timed, else by the replay without the profiler's cost per event."""
-    plan = context.sampled.plan
-    recorded, without = plan.as_recorded().step_ns(), plan.step_ns()
+    """By the unprofiled steps that the capture timed, else by the replay without the profiler's cost per event.
+
+    No replay of a file that was cut off says it, nor one without a device, or much longer or shorter than the steps were.
+    """
     capture = context.trace.info.capture
     profiled, unprofiled = capture.get("profiled_step_ns"), capture.get("unprofiled_step_ns")
     if isinstance(profiled, int | float) and isinstance(unprofiled, int | float) and unprofiled > 0:
         return Inflation(round(profiled / unprofiled, 3), "measured")
-    return Inflation(round(recorded / without, 3), "estimated") if without > 0 else None
+    if is_cut(context.whole_trace) or context.critical_device is None:
+        return None
+    plan = context.sampled.plan
+    recorded, without = plan.as_recorded().step_ns(), plan.step_ns()
+    windows = context.sampled.steps.windows.filter(pl.col("device").eq_missing(context.critical_device))
+    measured = int((windows["end_ns"] - windows["start_ns"]).sum()) / max(1, len(windows))
+    if not measured or without <= 0 or abs(recorded / measured - 1) > REPLAY_FITS:
+        return None
+    # The device works as long without the profiler, of which graphs cost the host hardly anything.
+    most = max(1.0, measured * len(windows) / max(1, plan.busiest_ns()))
+    return Inflation(round(min(most, recorded / without), 3), "estimated")
 
 
 def of_rank(context: RankContext) -> RankSteps:

@@ -38,6 +38,40 @@ def test_no_other_rule_claims_its_waits() -> None:
     assert "device-sync" not in codes
 
 
+def forward(within: str = "torch/fx/traceback.py(415): format_stack") -> list[str]:
+    """Steps of 1000 µs: an op that makes a node and formats its stack for 360 µs meanwhile, and a backward pass with its check."""
+    return steps(
+        "main  20  400  aten::mm  op  -",
+        f"main  30  360  {within}  python  -",
+        "main  395  10  cudaLaunchKernel  runtime  mm",
+        "stream 7  410  40  mm  kernel  -",
+        f"main  450  400  {NODE}  op  -",
+        *gemm(460, 40, 470),
+        "main  700  30  aten::isnan  op  -",
+        "main  705  8  cudaLaunchKernel  runtime  ne",
+        "stream 7  720  10  ne  kernel  -",
+    )
+
+
+def test_ops_lose_the_time_of_the_stacks_that_they_keep() -> None:
+    [found] = RULE.findings(case_of_text(forward()))
+    assert found.share > 0.35
+    assert found.speedup.low > 1.3
+
+
+def test_other_python_inside_of_ops_stays() -> None:
+    """Without stacks in the recording, only ops that are numbered as nodes are known to keep any: this one is not."""
+    [found] = RULE.findings(case_of_text(forward("hooks.py(3): check")))
+    assert found.share < 0.1
+    assert found.speedup.mid < 1.2
+
+
+def test_launches_are_not_judged_before_the_checks_are_gone() -> None:
+    codes = [each.code for each in findings_of(forward())]
+    assert codes[0] == "debug-setting"
+    assert "launch-bound" not in codes
+
+
 @pytest.mark.parametrize(("checks", "between"), [("aten::abs", ""), ("aten::isnan", "hooks.py(3): check")])
 def test_other_ops_and_hooks_of_the_job_are_none(checks: str, between: str) -> None:
     assert RULE.findings(case_of_text(backward(checks, between))) == []

@@ -77,11 +77,29 @@ def _values_of_results(python: str) -> list[str]:
     return rows
 
 
-def _read_results(workload: str, python: str = _FRAMEWORK) -> tuple[Case, Finding]:
-    lines = [HEAD]
+def _with_programs(name: str, kernels: int) -> list[str]:
+    """The same, with one more program between two values: 20 µs on the host for each of its kernels."""
+    rows = _values_of_results(_FRAMEWORK)
+    for at in range(1200, 1200 + (_VALUES - 1) * _EACH_US, _EACH_US):
+        rows += [
+            f"main  {at + 1842}  50  PjitFunction({name})  span  -",
+            f"over gpu  {at + 1850}  45  jit_{name}  module  -",
+        ]
+        for kernel in range(kernels):
+            rows += [
+                f"main  {at + 1842 + 10 * kernel}  9  cuLaunchKernelEx  runtime  {name}",
+                f"stream 7  {at + 1853 + 10 * kernel}  2  {name}  kernel  -",
+            ]
+    return rows
+
+
+def _read_results(
+    workload: str, python: str = _FRAMEWORK, rows: list[str] | None = None
+) -> tuple[Case, Finding]:
+    lines, parts = [HEAD], _values_of_results(python) if rows is None else rows
     for number in range(3):
         start = _STEP_US * number
-        _, *rows = step(number, start, *_values_of_results(python))
+        _, *rows = step(number, start, *parts)
         lines += [f"main  {start}  {_STEP_US}  ProfilerStep#{number}  annotation  -", *rows]
     trace = trace_of("\n".join(lines), framework="jax")
     copies = trace.events.filter(pl.col("kind") == "copy").select(
@@ -108,6 +126,24 @@ def test_results_that_are_read_one_by_one_are_read_once() -> None:
     assert found.left_ns_per_step.low > 1_100_000
     assert found.left_ns_per_step.high < 8_000_000
     assert "one jax.device_get" in found.detail
+
+
+@pytest.mark.parametrize(("name", "kernels", "stays"), [("gather", 1, False), ("refine", 4, True)])
+def test_all_that_takes_values_out_of_results_goes_but_no_compiled_function(
+    name: str, kernels: int, stays: bool
+) -> None:
+    case, _ = _read_results(INFERENCE, rows=_with_programs(name, kernels))
+    names = case.trace.events["name"].cast(pl.String)
+    items = case.changes["device-sync"].smallest.items
+    mine = items.filter((names == name).gather(items["event"]).fill_null(False))
+    assert len(mine) == kernels * (_VALUES - 1) * 3
+    assert (mine["device_ns"] > 0).any() == stays
+
+
+def test_results_are_said_to_be_fetched_at_once_also_where_the_workload_is_known() -> None:
+    _, found = _read_results(INFERENCE)
+    assert "jax.device_get" in found.fix
+    assert found.evidence["values_read_per_step"] == _VALUES
 
 
 def test_training_need_not_wait_for_what_it_reads() -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
+from stepscope.analysis.findings.apply import apply_rules
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.rules.copies.exposed_copy import RULE, find
 from stepscope.analysis.replay.plan import Plan
@@ -128,3 +129,35 @@ def test_other_uploads_are_promised(rows: tuple[str, ...], workload: str) -> Non
     assert found is not None
     assert found.class_ == "time"
     assert found.speedup.high > 1.05
+
+
+def _reduced(thread: str) -> Case:
+    """Gradients are sent through memory of the host: 100 µs to there, 300 by the network, 150 back, all on `thread`."""
+    return _case(
+        *gemm(0, 300),
+        f"{thread}  310  600  gloo:all_reduce  op  -",
+        f"main  312  6  cudaMemcpyAsync  runtime  {_TO_HOST}",
+        f"stream 7  320  100  {_TO_HOST}  copy  -",
+        f"{thread}  730  5  cudaMemcpyAsync  runtime  {_TO_DEVICE}",
+        f"stream 7  740  150  {_TO_DEVICE}  copy  -",
+        "main  310  640  c10d::allreduce_  op  -",
+    )
+
+
+def test_copies_of_a_message_are_communication() -> None:
+    case = _reduced("gloo")
+    codes = [found.code for found in apply_rules(case)]
+    assert "exposed-copy" not in codes
+    found = next(found for found in apply_rules(_reduced("gloo")) if found.code == "exposed-collective")
+    assert "250 µs are copies through memory of the host" in found.detail
+    assert found.share > 0.5
+
+
+def test_other_copies_beside_a_message_are_not() -> None:
+    """The thread that copies is not the one that sends."""
+    rows = [
+        *gemm(0, 200),
+        "gloo  205  50  gloo:all_reduce  op  -",
+        *_copy(310, 320, 400, _TO_DEVICE, waits=410),
+    ]
+    assert "exposed-copy" in [found.code for found in apply_rules(_case(*rows))]

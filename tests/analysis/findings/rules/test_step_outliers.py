@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from stepscope.analysis.findings.rules.steps.step_outliers import RULE
 from tests.builders.cases import case_of_text, gemm
 
@@ -32,3 +34,14 @@ def test_the_function_that_runs_in_the_slow_step_alone_explains_it() -> None:
 def test_without_such_a_function_the_longest_name_is_given() -> None:
     (found,) = RULE.findings(case_of_text(loop(evaluates=False)))
     assert "mostly in step (train.py:3)" in found.detail
+
+
+def test_steps_that_are_inferred_promise_nothing() -> None:
+    """A long one may be other work, or several in one."""
+    case = case_of_text(loop(evaluates=True))
+    (marked,) = RULE.findings(case)
+    (found,) = RULE.findings(replace(case, steps=replace(case.steps, source="inferred")))
+    assert marked.speedup.low > 1
+    assert (found.class_, found.speedup.high, found.saves_ns_per_step) == ("advice", 1.0, 0)
+    assert found.share == marked.share
+    assert found.detail.endswith("so nothing is promised.")

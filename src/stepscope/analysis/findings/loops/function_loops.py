@@ -25,6 +25,7 @@ PREFIX_TITLE = "Every new token computes all tokens before it again"
 PREFIX_FIX = {
     "pytorch": "Keep the keys and values of the tokens before (a cache, of a fixed size if possible), and give the model the new token alone.",
     "tensorflow": "Keep what the tokens before left behind, and give the model the new token alone: the state of a recurrent layer (return_state=True, initial_state=…), or the keys and values of attention.",
+    "jax": "Keep the keys and values of the tokens before in arrays of a fixed size: one program computes them for the prompt, and another gets the new token alone, writes its keys and values by jax.lax.dynamic_update_slice, and returns the arrays (donate_argnums, or the carry of a lax.scan).",
     ANY: "Keep the keys and values of the tokens before, and give the model the new token alone.",
 }
 _BETWEEN = ("dispatch", "unexplained")

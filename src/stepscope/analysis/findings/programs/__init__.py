@@ -1,1 +1,1 @@
-"""What the host itself computes where there is no device: programs of JAX, and ops of PyTorch."""
+"""Parts of compiled programs, and what the host itself computes where there is no device."""

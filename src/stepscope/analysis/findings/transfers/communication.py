@@ -11,6 +11,7 @@ from stepscope.analysis.collectives.calls import collective_calls, recorded_call
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.finding import Interval
+from stepscope.analysis.findings.transfers.staging import sent_through_host
 from stepscope.analysis.replay.plan import Plan
 from stepscope.analysis.serving.workload import INFERENCE, TRAINING
 from stepscope.lazy import dataclass
@@ -49,7 +50,8 @@ def what_can_be_hidden(case: Case, exposed_ns: float) -> Hidden:
 
 def _apart(case: Case, parts: tuple[str, ...]) -> float:
     """The time of these parts in a step in which nothing is communicated yet: the rest hides some already."""
-    slices = case.slices.filter(pl.col("part").is_in(parts)).sort("start_ns")
+    sends = pl.col("named_by").is_in(sent_through_host(case.trace).implode())
+    slices = case.slices.filter(pl.col("part").is_in(parts), ~sends).sort("start_ns")
     sent = _messages(case)
     mine, theirs = (
         union(buffer(spans["start_ns"]), buffer(spans["end_ns"]))

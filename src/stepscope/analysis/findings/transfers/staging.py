@@ -20,13 +20,18 @@ from stepscope.registers.policy.findings import (
     MAJORITY,
     UPLOADS_AFTER_PYTHON,
 )
-from stepscope.trace.scopes import ancestors
+from stepscope.trace.kept import kept_with_trace
+from stepscope.trace.lookup import is_named
+from stepscope.trace.scopes import ancestors, at_or_inside
+from stepscope.trace.trace import Trace
 
 _OF_BYTES = r'"(unsigned char|uint8|byte)"'
 _OF_BYTES_FIRST = rf"^\[\s*{_OF_BYTES}"
 # They copy what they are given as it is.
 _PICKS = r"^aten::(index|index_select|gather|take|stack|cat)$"
 _PINS = "aten::pin_memory"
+_ON_HOST = r"^(gloo|mpi|ucc):"
+_ASKS = r"^c10d::"
 _IS_LONG = pl.col("recorded_ns") >= LONG_PYTHON_NS
 
 
@@ -49,6 +54,20 @@ def _copies(case: Case, *directions: str) -> pl.Series:
     found: pl.Series = case.trace.copies.filter(pl.col("direction").cast(pl.String).is_in(directions))[
         "event"
     ]
+    messages = sent_through_host(case.trace)
+    return found.filter(~found.is_in(messages.implode())) if len(messages) else found
+
+
+@kept_with_trace
+def sent_through_host(trace: Trace) -> pl.Series:
+    """Copies that are part of communication: gloo and its like send what is on a device through memory of the host, and back."""
+    events = trace.events
+    on_host = is_named(events, _ON_HOST)
+    if trace.copies.is_empty() or not on_host.any():
+        return pl.Series(dtype=pl.UInt32)
+    inside = at_or_inside(events, on_host | is_named(events, _ASKS))
+    launched = trace.links.filter(pl.col("why") == "launch", inside.gather(trace.links["from"]))["to"]
+    found: pl.Series = trace.copies.filter(pl.col("event").is_in(launched.implode()))["event"]
     return found
 
 

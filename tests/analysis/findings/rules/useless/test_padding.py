@@ -1,12 +1,18 @@
-"""Padded batches on a CPU, whose ops compute by themselves."""
+"""Padded batches on a CPU, whose ops compute by themselves, and batches of which the capture counted the samples."""
 
 from __future__ import annotations
+
+import dataclasses
 
 import pytest
 
 from stepscope.analysis.findings.case import Case
+from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.rules.useless.padding import find
+from stepscope.trace.trace import Trace
 from tests.analysis.compute.traces import compute_trace
+from tests.analysis.findings.op_steps import GEMM, Op
+from tests.analysis.findings.op_steps import case as case_of_ops
 from tests.builders.cases import case_of
 
 HEAD = "track  start  dur  name  kind  launches  shapes  dtypes"
@@ -47,3 +53,101 @@ def test_all_ops_but_the_optimizers_shrink_and_attention_by_the_square() -> None
 def test_shared_masks_and_batches_of_their_own_lengths_are_not_padded() -> None:
     assert find(case("[192,192]")) is None
     assert find(case(lengths=(192, 160, 96))) is None
+
+
+LENGTH = 512
+SAMPLES = 32
+
+
+def counted(mean: float, longest: float, of: str = "mask", length: int = LENGTH) -> dict[str, object]:
+    """As the capture notes batches."""
+    size = {"shape": [SAMPLES, length], "calls": 3}
+    return {"framework": "torch", "of": of, **size, "mean": mean, "longest": longest}
+
+
+def with_lengths(made: Case, *rows: dict[str, object]) -> Case:
+    """The same job, of which the capture counted lengths."""
+    info = dataclasses.replace(made.trace.info, capture={"lengths": list(rows)}, framework="pytorch")
+    return case_of(Trace({**made.trace.tables, "traces": info.frame()}))
+
+
+def lookups(length: int = LENGTH, table: str = "[5000,64]") -> list[Op]:
+    """Ids that are looked up, a layer on all positions for 400 µs, a weight that is cast for 200, and an LSTM's loss."""
+    positions = f"[[{SAMPLES * length},64],[64,256]]"
+    return [
+        Op("aten::embedding", f"[{table},[{SAMPLES},{length}],[],[],[]]", "indexSelectLargeIndex", 20),
+        Op("aten::mm", positions, GEMM, 400),
+        Op("aten::_to_copy", "[[1024,1024]]", "unrolled_elementwise_kernel", 200),
+        Op("aten::_ctc_loss", f"[[{length},{SAMPLES},48],[900]]", "ctc_loss_log_alpha_gpu_kernel", 10),
+    ]
+
+
+def test_counted_samples_promise_what_the_longest_of_a_batch_leaves() -> None:
+    """The cast of a weight stays; nothing has a mask."""
+    for of in ("ids", "lengths"):
+        found = find(with_lengths(case_of_ops(*[lookups()] * 4), counted(100, 160, of)))
+        assert found is not None
+        assert found.evidence == {
+            **found.evidence,
+            "length": LENGTH,
+            "mean_length": 100,
+            "longest_length": 160,
+        }
+        assert found.saves_ns_per_step == pytest.approx((1 - 1.1 * 160 / LENGTH) * 430_000, rel=0.1)
+        assert found.speedup.high / found.speedup.low < 1.6
+        assert found.certainty == 1.0
+        assert found.title == "Batches are padded to the longest sample of all"
+
+
+def test_batches_of_all_lengths_have_to_be_sorted() -> None:
+    found = find(with_lengths(case_of_ops(*[lookups()] * 4), counted(160, 500, "ids")))
+    assert found is not None
+    assert found.title == "Batches mix samples of all lengths, and are mostly padding"
+    assert found.saves_ns_per_step < 0.6 * 430_000
+
+
+@pytest.mark.parametrize(
+    ("by_step", "row"),
+    [
+        ([lookups()] * 4, counted(420, 500, "ids")),
+        ([lookups()] * 4, counted(280, 420, "ids", length=500)),
+        ([lookups(length) for length in (512, 400, 300, 512)], counted(100, 160, "ids")),
+        ([lookups()] * 4, counted(100, 160)),
+        ([lookups()] * 2, counted(100, 160, "ids")),
+        ([lookups(16)] * 4, counted(4, 8, "ids", length=16)),
+    ],
+    ids=[
+        "full",
+        "of another length",
+        "of their own lengths",
+        "a mask that no attention gets",
+        "two steps",
+        "short",
+    ],
+)
+def test_full_batches_and_those_of_other_lengths_are_not_found(
+    by_step: list[list[Op]], row: dict[str, object]
+) -> None:
+    assert find(with_lengths(case_of_ops(*by_step), row)) is None
+
+
+def test_masks_that_are_counted_to_be_full_are_no_padding() -> None:
+    assert find(with_lengths(case(), {**counted(180, 192), "shape": [8, 192]})) is None
+    found = find(with_lengths(case(), {**counted(48, 96), "shape": [8, 192]}))
+    assert found is not None
+    linear, square = (0.4 * (1.095 * 0.5) ** power for power in (1, 2))
+    assert found.speedup.mid == pytest.approx(1 / (0.2 + linear + square), rel=0.05)
+
+
+def test_a_recurrent_network_launches_less_for_fewer_positions() -> None:
+    """The host launches two kernels for each position; where it does so for a layer alone, that stays."""
+
+    def found(op: str) -> Finding:
+        launches = tuple(Op("aten::addmm", f"[[{SAMPLES * LENGTH},64]]", GEMM, 2) for _ in range(95))
+        ops = [lookups()[0], Op(op, f"[[{LENGTH},{SAMPLES},64]]", inside=launches)]
+        made = find(with_lengths(case_of_ops(*[ops] * 4), counted(100, 160, "ids")))
+        assert made is not None
+        return made
+
+    assert found("aten::_cudnn_rnn").speedup.mid > 1.8
+    assert found("aten::linear").speedup.mid < 1.3

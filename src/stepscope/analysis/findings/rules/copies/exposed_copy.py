@@ -114,7 +114,7 @@ RULE: Rule[Case] = Rule(
     title_without_device="The step waits for copies",
     turn=160,
     page="device",
-    owns="`copy` between host and device, waits for such copies, and the staging of host arrays; on a TPU, all copies that programs wait for",
+    owns="`copy` between host and device, waits for such copies, and the staging of host arrays, but not copies that are part of communication; on a TPU, all copies that programs wait for",
     change="copies overlap with other work, from pinned memory, and are staged in the background, but the host still waits for results that it reads; at best, host arrays that are sent repeatedly stay on the device; even at worst if a step sends more arrays than a batch has. Where each step of JAX inference sends one array, its input, the finding is advice",
     fix={
         "pytorch": "Copy while the device computes: pin_memory=True in the DataLoader, .to(device, non_blocking=True), and fetch the next batch on a side stream.",

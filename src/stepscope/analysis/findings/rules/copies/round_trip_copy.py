@@ -174,7 +174,7 @@ RULE: Rule[Case] = Rule(
     turn=80,
     page="device",
     owns="the time from a copy to the host until the copy back, if nothing is launched in between; or large copies to the host and what the function that requested them computes before the next launch",
-    change="both copies, the wait and the host's part take no time; at best, nor do the ops that copy. Results are computed on the device: the copy with its staging and its memory, and the host's computation take no time. Computation that may work on the small result (less than a tenth of the longest, or less than half of it afterwards) disappears only at best; the wait remains",
+    change="both copies, the wait and the host's part take no time; at best, nor do the ops that copy. Results are computed on the device: the copy with its staging and its memory (also where a wrapper of the framework frees it when the function returns), and the host's computation take no time. Computation that may work on the small result (less than a tenth of the longest, or less than half of it afterwards) disappears only at best; the wait remains",
     fix={
         "pytorch": "Keep the data on the device: drop .cpu() and .numpy() between two steps of the same computation and use the op's device version.",
         ANY: "Keep the data on the device between two steps of the same computation.",

@@ -45,11 +45,22 @@ _NAMES = {
 
 @dataclass(frozen=True)
 class _Checks:
-    """What a setting adds: `calls` with what they launch; `hides_stacks`: nodes keep a stack each, which the recording does not show."""
+    """What a setting adds: `calls` with what they launch, and the stacks that ops keep for the nodes that they make.
+
+    `keeps_stack`: for every event whether it is an op whose own time is mostly that; `hides_stacks`: the recording does not show it.
+    """
 
     setting: str
     calls: Calls
+    keeps_stack: pl.Series | None = None
     hides_stacks: bool = False
+
+    def owns(self, slices: pl.DataFrame) -> pl.Series:
+        """The slices of the calls, and of ops that were seen to keep a stack."""
+        mine = self.calls.owns(slices)
+        if self.keeps_stack is None or self.hides_stacks:
+            return mine
+        return mine | self.keeps_stack.gather(slices["named_by"]).fill_null(False)
 
 
 def find(case: Case) -> Finding | None:
@@ -57,7 +68,7 @@ def find(case: Case) -> Finding | None:
     checks = _find_checks(case.trace)
     if checks is None:
         return None
-    owned = case.unclaimed.filter(checks.calls.owns(case.unclaimed))
+    owned = case.unclaimed.filter(checks.owns(case.unclaimed))
     ns = case.per_step(owned)
     if ns < WORTH_SHOWING * case.step_ns:
         return None
@@ -106,20 +117,23 @@ def _anomaly_mode(trace: Trace) -> _Checks | None:
         return None
     in_op = (events["kind"] == "op").gather(above).fill_null(False)
     stacks = is_named(events, _KEEPS_STACK) & in_op
-    inside = at_or_inside(events, checks | stacks)
-    return _Checks(_ANOMALY, Calls(trace, inside), not stacks.any())
+    calls = Calls(trace, at_or_inside(events, checks | stacks))
+    if not stacks.any():
+        return _Checks(_ANOMALY, calls, _in_forward_ops(trace), hides_stacks=True)
+    keeping = pl.repeat(False, len(events), dtype=pl.Boolean, eager=True)
+    return _Checks(_ANOMALY, calls, keeping.scatter(above.filter(stacks).unique(), True))
 
 
 def _without(case: Case, checks: _Checks) -> Change:
-    """No checks, nothing that they launch, no waits for it; where stacks are hidden, ops of the forward pass take a small part of their time."""
+    """No checks, nothing that they launch, no waits for it; of ops that keep a stack, a small part of their own time is left."""
     calls = checks.calls
     gone = calls.inside.gather(case.plan.host["event"]).fill_null(False)
     launched = pl.col("event").is_in(calls.launched.implode())
     waits = pl.col("event").is_in(calls.waits.implode())
     plan = case.plan.with_host(pl.lit(gone)).with_device(launched).without_waits(waits)
-    if not checks.hides_stacks:
+    if checks.keeps_stack is None:
         return Change(plan, with_warm_caches(plan, case.plan))
-    ops = pl.lit(_in_forward_ops(case.trace).gather(case.plan.host["event"]).fill_null(False))
+    ops = pl.lit(checks.keeps_stack.gather(case.plan.host["event"]).fill_null(False))
     surely, best = (plan.with_host(ops, left) for left in (WITHOUT_ANOMALY_MOST, WITHOUT_ANOMALY_LEAST))
     return Change(surely, with_warm_caches(best, case.plan))
 
@@ -147,7 +161,7 @@ RULE: Rule[Case] = Rule(
     title="A setting for debugging was left on",
     turn=72,
     owns="what a setting for debugging adds: in PyTorch the checks of anomaly detection after each node of the backward pass and the stacks that nodes keep, in JAX the checks of `jax_debug_nans` and `jax_debug_infs`, in TensorFlow those of `enable_check_numerics` and `enable_dump_debug_info`",
-    change="the checks take no time, nor what they launch and wait for, nor the stacks; where the recording has no Python stacks, ops of the forward pass that make nodes take 3 to 12 % of their time on the host; without a device, such a recording gets advice",
+    change="the checks take no time, nor what they launch and wait for, nor the stacks; ops that keep a stack, or if the recording has no Python stacks, ops of the forward pass that make nodes, take 3 to 12 % of their own time on the host; without a device, a recording without stacks gets advice",
     fix={
         "pytorch": "Switch torch.autograd.set_detect_anomaly off, and use it only to look for an error.",
         "jax": "Switch jax_debug_nans and jax_debug_infs off, and use them only to look for an error.",

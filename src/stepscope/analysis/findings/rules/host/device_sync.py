@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
+
 import polars as pl
 
 from stepscope.analysis.findings.answers import answer_waits, infers
@@ -10,6 +13,7 @@ from stepscope.analysis.findings.change import Change, with_warm_caches
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.profiler_doubt import withdraw
 from stepscope.analysis.findings.program_runs import program_runs
+from stepscope.analysis.findings.programs.silent_waits import say_silence, with_silence
 from stepscope.analysis.findings.promise import left_by_replay, of_part
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host.unbatched_loop import at_best, batched, held_up, in_loops, reading
@@ -31,9 +35,14 @@ from stepscope.registers.policy.findings import (
     OPS_READ_WITH_A_WAIT,
     SURE_GAIN,
     TOP_NAMES,
+    WORTH_A_FINDING,
+    WORTH_A_SENTENCE,
+    WORTH_SHOWING,
 )
 from stepscope.trace.frames import take
 
+VALUES_READ = "values_read_per_step"  # in the evidence
+_READ_ONCE = "Fetch the arrays that the values are from with one jax.device_get, and index the NumPy arrays: each index into an array of JAX is a program of its own, and each float(x), int(x) or .tolist() a wait."
 _DISPATCH = pl.col("cause").is_in(["dispatch", "sync"])
 
 
@@ -54,12 +63,30 @@ def find(case: Case) -> Finding | None:
 def _of_waits(case: Case, waits: pl.DataFrame, answers: pl.Series) -> Finding | None:
     together = _are_of_results(case)
     spread = OF_READS if together and _first_reads(case).any() else None
-    found = of_part(case, RULE, waits, lambda: without_waits(case, answers), choose_spread=lambda _: spread)
+    change = cache(lambda: without_waits(case, answers))
+    least = _least(case, case.per_step(waits), change)
+    found = of_part(case, RULE, waits, change, least, choose_spread=lambda _: spread)
     if found is not None and case.device is not None:
         name_library(case, found, waits)
+    if found is not None:
+        say_silence(case, found)
     if found is not None and together:
         found.detail += " A step reads values one by one: fetch them together, with one jax.device_get of the arrays that they are from."
+        found.evidence = {
+            **found.evidence,
+            VALUES_READ: round(_values_read(case) / max(1, len(case.lengths))),
+        }
+        if infers(case):
+            found.fix = _READ_ONCE
     return found
+
+
+def _least(case: Case, ns: int, change: Callable[[], Change]) -> float:
+    """What share of a step waits must take: many short ones take little themselves, and ops that only make what is read go with them."""
+    if not WORTH_A_SENTENCE * case.step_ns <= ns < WORTH_SHOWING * case.step_ns or not case.replay_fits:
+        return WORTH_SHOWING
+    goes = 1 - left_by_replay(case, change()).mid
+    return WORTH_A_SENTENCE if goes >= WORTH_A_FINDING else WORTH_SHOWING
 
 
 def _are_of_results(case: Case) -> bool:
@@ -121,15 +148,15 @@ def without_waits(case: Case, answers: pl.Series | None = None) -> Change:
     mine = waits if answers is None else waits & ~answers
     if not _reads_one_by_one(case):
         plan = case.plan.without_waits(pl.lit(mine))
-        return Change(plan, _without_reads(plan, _read_with(plan, mine), _DISPATCH))
+        return Change(with_silence(case, plan), _without_reads(plan, _read_with(plan, mine), _DISPATCH))
     first = waits & False if answers is None else _first_reads(case)
     plan = case.plan.without_waits(pl.lit(mine & ~first))
     framework = pl.lit(take(host_codes(case.trace) == FRAMEWORK, plan.host["named_by"]).fill_null(False))
     goes = _DISPATCH | ((pl.col("cause") == "python") & framework)
-    read = _read_with(plan, mine)
-    return Change(
-        _without_reads(plan, read & ~_read_with(plan, first), goes), _without_reads(plan, read, goes)
-    )
+    read = _read_with(plan, mine) | _between_reads(case)
+    once = _without_reads(plan, read & ~_read_with(plan, first), goes)
+    most = with_warm_caches(_without_reads(plan, read, goes), case.plan)
+    return Change(with_silence(case, once), most)
 
 
 def _read_with(plan: Plan, waits: pl.Series) -> pl.Series:
@@ -138,6 +165,24 @@ def _read_with(plan: Plan, waits: pl.Series) -> pl.Series:
     near = pl.concat([read - back for back in range(OPS_READ_WITH_A_WAIT + 2)])
     is_near = pl.col("item").cast(pl.Int64).is_in(near.implode())
     return plan.items.select(is_near & (pl.col("device_ns") < SHORT_READ_NS)).to_series()
+
+
+def _between_reads(case: Case) -> pl.Series:
+    """For each item of the plan whether it is between the first and the last value that its step reads of results.
+
+    All that is launched there takes values out of arrays, but for compiled functions and long work: an index is a copy, a program
+    and some more items of the runtime.
+    """
+    items = case.plan.items
+    runs = program_runs(case) if infers(case) else None
+    if runs is None or runs.is_read_each_turn:
+        return pl.repeat(False, len(items), dtype=pl.Boolean, eager=True)
+    compiled = runs.work.filter("is_compiled")["event"]
+    read = pl.col("item").is_in(copy_items(case).filter(direction="DtoH")["item"].implode())
+    known = items.with_columns(place=pl.col("last").cum_sum().shift(1, fill_value=0), read=read)
+    between = pl.col("read").cum_max().over("place") & pl.col("read").cum_max(reverse=True).over("place")
+    short = (pl.col("device_ns") < SHORT_READ_NS) & ~pl.col("event").is_in(compiled.implode())
+    return known.select((between & short).fill_null(False)).to_series()
 
 
 def _without_reads(plan: Plan, read: pl.Series, goes: pl.Expr) -> Plan:
@@ -164,9 +209,13 @@ def _reads_one_by_one(case: Case) -> bool:
     """Whether a step of compiled programs reads value after value, each made by a program of its own: they belong into the step's."""
     if not case.runs_programs or case.device is None:
         return False
+    return _values_read(case) >= LOOP_ITERATIONS * len(case.lengths)
+
+
+def _values_read(case: Case) -> int:
+    """How many values are copied to the host behind work that made them."""
     read = copy_items(case)["direction"].eq_missing(pl.Series(["DtoH"]))
-    made = int((read & ~read.shift(1, fill_value=True)).sum())
-    return made >= LOOP_ITERATIONS * len(case.lengths)
+    return int((read & ~read.shift(1, fill_value=True)).sum())
 
 
 RULE: Rule[Case] = Rule(
@@ -174,7 +223,7 @@ RULE: Rule[Case] = Rule(
     title="The host waits for the device inside the step",
     turn=100,
     owns="`sync`",
-    change="the host does not wait. At best, the ops that wait and up to three short ops that make the value disappear as well; even at worst if programs of JAX or TensorFlow make eight or more values that a step reads one by one; then the framework's Python code for each of them disappears too, and unless the job trains, the host still waits for the first. Values that a loop reads one by one are made together and read once; if one such loop takes most of the host's time in a step, the rest is dispatched from warm caches. Unless the job trains, the host still waits for the array that a step ends with; the gain from reading it one step later is mentioned, not promised",
+    change="the host does not wait. At best, the ops that wait and up to three short ops that make the value disappear as well; even at worst if programs of JAX or TensorFlow make eight or more values that a step reads one by one; then the framework's Python code for each of them disappears too, and unless the job trains, all that is launched between the first and the last of them but compiled functions and long work; the host still waits for the first. Values that a loop reads one by one are made together and read once; if one such loop takes most of the host's time in a step, the rest is dispatched from warm caches. Unless the job trains, the host still waits for the array that a step ends with; the gain from reading it one step later is mentioned, not promised. Where a wait of JAX or TensorFlow goes on for more than 1 ms after all devices are done, no more than that surely disappears; nothing is promised if such silence is most of what the finding owns",
     fix={
         "pytorch": "Do not read values back in every step: drop .item(), .cpu(), print(loss) and torch.cuda.synchronize(), or do it every 100 steps; keep metrics on the device. Copies to the host: non_blocking=True into pinned memory.",
         "tensorflow": "Do not call .numpy() in every step; log every 100 steps.",

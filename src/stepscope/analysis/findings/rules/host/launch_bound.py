@@ -15,7 +15,9 @@ from stepscope.analysis.findings.profiler_doubt import without_doubt
 from stepscope.analysis.findings.promise import left_by_replay, timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host import optimizer_loop
+from stepscope.analysis.findings.rules.host.debug_setting import RULE as DEBUG_SETTING
 from stepscope.analysis.findings.rules.host.device_sync import RULE as DEVICE_SYNC
+from stepscope.analysis.findings.rules.steps.warm_up import is_cold
 from stepscope.analysis.findings.transfers.staging import is_staging
 from stepscope.analysis.host.causes import is_wait
 from stepscope.analysis.host.program_calls import PROGRAM_CALL, PROGRAM_CALLS
@@ -61,12 +63,13 @@ def find(case: Case) -> Finding | None:
     launches = slow_launches(case)
     if launches is None or is_eager(case) or not has_launches(case) or has_data_dependent_shapes(case):
         return None
-    if not launches_enough(case):
+    if not launches_enough(case) or is_cold(case):
         return None
     if _is_one_program(case):
         return _advise_more_in_a_call(case, launches)
-    if case.has_found(DEVICE_SYNC.code) and waits_per_step(case) >= WAITS_BEFORE_LAUNCHES:
-        _say_second_stage(case, launches)
+    first = _first_stage(case)
+    if first is not None:
+        _say_second_stage(case, launches, first)
         return None
     title = RULE.title_for(case.has_device)
     graph = launches.changed
@@ -132,15 +135,23 @@ _REST = "Bring the rest of the step into the graphs that it has already: what ru
 _REST_OF_INFERENCE = "Bring the rest of the step into the graphs that it has already: sampling, casts and copies between them (fullgraph=True shows what breaks a graph); or compute more requests in one batch."
 
 
-def _say_second_stage(case: Case, launches: Launches) -> None:
-    """While the host waits again and again no graph can hold the step: it comes after the waits, and is said with them."""
-    waits = next(found for found in case.earlier if found.code == DEVICE_SYNC.code)
-    first = case.changes.get(DEVICE_SYNC.code)
-    if first is None:
+def _first_stage(case: Case) -> Finding | None:
+    """What has to go before a graph can hold the step: checks for errors, each with a wait, or waits again and again."""
+    known = {found.code: found for found in case.earlier}
+    checks = known.get(DEBUG_SETTING.code)
+    if checks is not None:
+        return checks
+    return known.get(DEVICE_SYNC.code) if waits_per_step(case) >= WAITS_BEFORE_LAUNCHES else None
+
+
+def _say_second_stage(case: Case, launches: Launches, first: Finding) -> None:
+    """The graph comes after what keeps the step from being one, and is said with that."""
+    change = case.changes.get(first.code)
+    if change is None:
         return
-    both = case.gain(left_by_replay(case, first.combined(launches.changed))).speedup
-    waits.evidence = {**waits.evidence, "then": RULE.code, "then_speedup": round(both.high, 2)}
-    waits.detail += f" Launched as one graph after that, the speed-up would be up to {both.high:.1f}×."
+    both = case.gain(left_by_replay(case, change.combined(launches.changed))).speedup
+    first.evidence = {**first.evidence, "then": RULE.code, "then_speedup": round(both.high, 2)}
+    first.detail += f" Launched as one graph after that, the speed-up would be up to {both.high:.1f}×."
 
 
 @dataclass(frozen=True)

@@ -8,15 +8,18 @@ import msgspec
 import polars as pl
 
 from stepscope.analysis.findings.case import Case
+from stepscope.analysis.findings.device_work import free_of_work, without_work
 from stepscope.analysis.findings.finding import Finding
-from stepscope.analysis.findings.promise import of_kernels
+from stepscope.analysis.findings.programs.parts import part_of_program
+from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import ANY, Rule
-from stepscope.analysis.findings.solvers import SOLVES, named_kernels
+from stepscope.analysis.findings.solvers import SOLVES, named_kernels, solver_kernels
 from stepscope.analysis.xla.branches import selected_work
 from stepscope.analysis.xla.decomposed import unchanged_decompositions
 from stepscope.analysis.xla.hlo_module import read_module
 from stepscope.analysis.xla.ops import programs_that_ran
 from stepscope.registers.policy.compute import AT_ITS_BOUND, SLOW_OP_LEAST
+from stepscope.units import duration
 
 # What sorts, searches, scatters or solves: what it costs depends on the data and on the way that was chosen.
 _CHOSEN = (
@@ -53,8 +56,7 @@ def find(case: Case) -> Finding | None:
     fix = RULE.fix_for(case.trace.info.framework, case.has_device)
     if re.search(SOLVES, longest["op"]):
         fix = f"{_FACTOR_ONCE.get(case.trace.info.framework or ANY, _FACTOR_ONCE[ANY])} {fix}"
-        again = _decomposed_again(case, mine)
-        found = of_kernels(case, RULE, again, f"{_AGAIN} ({longest['op']}).", SLOW_OP_LEAST)
+        found = _decomposed_again(case)
         if found is not None:
             return msgspec.structs.replace(found, class_="time", fix=fix, where=case.places(owned))
     case.claim(owned)
@@ -71,17 +73,48 @@ def find(case: Case) -> Finding | None:
     return found
 
 
-def _decomposed_again(case: Case, kernels: pl.Series) -> pl.DataFrame:
-    """event, least, most of those kernels that decompose a matrix which nothing in the recording changes: they are not needed."""
-    codes = {hlo for _, _, hlo in programs_that_ran(case.trace)} if case.runs_programs else set()
+def _decomposed_again(case: Case) -> Finding | None:
+    """Programs decompose a matrix which nothing in the recording changes: only what solves with its factors is needed."""
+    chosen = _needless(case)
+    owned = free_of_work(case, chosen["event"])
+    ns = case.per_step(owned)
+    if ns < SLOW_OP_LEAST * case.step_ns:
+        return None
+    stays = _solving(case, chosen["event"])
+    op = _longest_op(case, chosen["event"])
+    rest = f" Solving with the factors, which takes {duration(stays)}, remains." if stays else ""
+    return timed(case, RULE, owned, without_work(case, chosen), f"{case.of_step(ns)} {_AGAIN} ({op}).{rest}")
+
+
+def _needless(case: Case) -> pl.DataFrame:
+    """event, least, most: the work that decomposes such matrices, and what is left of it."""
+    known = {hlo: name for name, _, hlo in programs_that_ran(case.trace)} if case.runs_programs else {}
     copies = case.trace.copies.filter(pl.col("direction").cast(pl.String) == "HtoD")["bytes"].drop_nulls()
-    unchanged = unchanged_decompositions([read_module(hlo) for hlo in codes], set(copies))
-    known = pl.DataFrame(list(unchanged), schema={"name": pl.String, "shapes": pl.String}, orient="row")
-    ops = case.ops.filter(pl.col("event").is_in(kernels.implode())).select(
-        "event", pl.col("name", "shapes").cast(pl.String)
+    needless = unchanged_decompositions([read_module(hlo) for hlo in known], set(copies))
+    programs = list(known.values())
+    found = [
+        part_of_program(case, name, hlo, names)["event"]
+        for (hlo, name), names in zip(known.items(), needless, strict=True)
+        if names
+        and programs.count(name) == 1  # programs of one name have other instructions of the same names
+    ]
+    events = pl.concat(found) if found else pl.Series("event", [], dtype=pl.UInt32)
+    return (
+        events.unique(maintain_order=True).to_frame("event").with_columns(least=pl.lit(0.0), most=pl.lit(0.0))
     )
-    mine = ops.join(known, on=["name", "shapes"], how="semi", maintain_order="left").unique("event")
-    return mine.select("event", least=pl.lit(0.0), most=pl.lit(0.0))
+
+
+def _longest_op(case: Case, events: pl.Series) -> str:
+    mine = named_kernels(case).filter(pl.col("event").is_in(events.implode()))
+    times = mine.group_by("op").agg(pl.col("time_ns").sum()).sort("time_ns", "op", descending=[True, False])
+    return str(times["op"][0]) if len(times) else ""
+
+
+def _solving(case: Case, needless: pl.Series) -> int:
+    """Time per step of kernels of solvers that are needed all the same."""
+    others = solver_kernels(case).filter(~solver_kernels(case).is_in(needless.implode()))
+    staying = case.slices.filter(pl.col("part") == "compute", pl.col("named_by").is_in(others.implode()))
+    return case.per_step(staying)
 
 
 def _is_selected(case: Case, kernels: pl.Series) -> bool:
@@ -100,7 +133,7 @@ RULE: Rule[Case] = Rule(
     class_="advice",
     page="ops",
     owns="kernels of the longest op that sorts, searches, looks up, scatters or solves, from a fifth of the step, if they are far from their bound",
-    change="nothing: whether there is a faster way depends on the data. Exception: a matrix decomposition disappears if the compiled program receives the matrix in every step, no program returns one of its shape, and none of its size is copied to the device",
+    change="nothing: whether there is a faster way depends on the data. Exception: a matrix decomposition, and what is computed from it alone, disappears if the compiled program receives the matrix in every step or contains it, no program returns one of its shape, and none of its size is copied to the device; solving with the factors remains",
     fix={
         "pytorch": "Look for a cheaper way to the same result: topk instead of a full sort, F.embedding or index_select instead of x[index] (whose gradient sorts), index_add_ with sorted or fewer indices, results that do not change computed once before the loop, float32 instead of float64.",
         "jax": "Look for a cheaper way to the same result: jax.lax.top_k instead of a sort, segment_sum with indices_are_sorted=True, results that do not change computed once before the loop.",

@@ -9,6 +9,7 @@ import polars as pl
 from stepscope.analysis.findings.case import Case, StepTimes
 from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.mostly import mostly_in
+from stepscope.analysis.findings.profiler_doubt import withdraw
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.host.functions import functions_of_slow_steps
 from stepscope.analysis.input_facts import input_facts
@@ -24,6 +25,8 @@ from stepscope.registers.policy.findings import (
 )
 from stepscope.trace.frames import take_largest, take_mean, take_median
 from stepscope.units import duration, percent
+
+_INFERRED = " The steps are inferred from what repeats: a long one may be other work, or several steps in one, so nothing is promised."
 
 
 def find(case: Case) -> Finding | None:
@@ -76,7 +79,7 @@ def slow_steps(case: Case) -> Finding | None:
     mostly = (
         f", in which {short_name(called[0]['name'])} runs, and hardly in the others" if called else mostly
     )
-    return RULE.finding(
+    found = RULE.finding(
         f"{_length_of(slow)} where the median step takes {duration(median)}{mostly}.",
         RULE.fix_for(case.trace.info.framework),
         evidence={"steps": slow["step"].to_list(), "names": called or names, "median_ns": int(median)},
@@ -85,6 +88,10 @@ def slow_steps(case: Case) -> Finding | None:
         speedup=gain.speedup,
         left_ns_per_step=gain.left_ns,
     )
+    if steps.steps.source == "inferred":
+        withdraw(found)
+        found.detail += _INFERRED
+    return found
 
 
 def _called_in_slow_steps(steps: StepTimes) -> list[dict[str, Any]]:
@@ -121,7 +128,7 @@ RULE: Rule[Case] = Rule(
     turn=30,
     page="steps",
     owns="the time of slow steps beyond the median",
-    change="they take as long as the median step",
+    change="they take as long as the median step. Nothing is promised where the steps are inferred, not marked",
     fix={
         ANY: "Look at what the slow steps do that the others do not: checkpoints, evaluation, garbage collection, a cold cache.",
     },

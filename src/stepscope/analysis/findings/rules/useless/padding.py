@@ -1,9 +1,12 @@
-"""Batches that are padded to one length for all: attention gets a mask per sample, and every step has the same shape."""
+"""Batches that are padded to one length for all: the capture counted short samples, or attention gets a mask per sample in steps of one shape."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
 
+from stepscope.analysis.findings.batches.padded import Padded, padded
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.finding import Finding, Interval
@@ -11,30 +14,45 @@ from stepscope.analysis.findings.promise import shorten_kernels, timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host.optimizer_loop import in_optimizer
 from stepscope.analysis.findings.rules.kernels.unfused_attention import RULE as UNFUSED
+from stepscope.analysis.findings.spread import OF_DEVICE
 from stepscope.analysis.findings.transfers.staging import is_staging, sends_weights, uploads
-from stepscope.analysis.ops.shapes import held_shapes, recorded_strides
+from stepscope.analysis.ops.shapes import held_shapes, recorded_strides, shapes_in
+from stepscope.analysis.replay.plan import Plan
 from stepscope.analysis.xla.hlo_module import Module
 from stepscope.analysis.xla.masks import padded_length
 from stepscope.analysis.xla.ops import programs_that_ran
 from stepscope.registers.calibration.launches import STAGED_COPY_NS
 from stepscope.registers.policy.findings import MAJORITY, STEPS_TO_KNOW_WARM_UP, WORTH_A_FINDING
-from stepscope.registers.policy.useless_work import NOT_PADDING_LEAST, NOT_PADDING_MOST, UNSURE_PADDING
+from stepscope.registers.policy.useless_work import STRIDES_MOST, UNSURE_PADDING
 from stepscope.trace.frames import take
+from stepscope.trace.lookup import events_named
+from stepscope.trace.scopes import at_or_inside
 
 _ATTENTION = "aten::scaled_dot_product_attention"
 _ON_SCORES = r"attention|softmax|bmm$"  # work that grows with the square of the length
+_RECURRENT = r"^aten::_(cudnn|miopen)_(rnn|rnn_backward)$"
+_OF_LISTS = "aten::_foreach"
+_COUNTED_TITLE = "Batches are padded to the longest sample of all"
+_MIXED_TITLE = "Batches mix samples of all lengths, and are mostly padding"
 _COMPARES = ("aten::eq", "aten::ne")
 _FILLS = ("aten::masked_fill", "aten::masked_fill_")
 
 
 def find(case: Case) -> Finding | None:
     """A mask that differs between samples hides the padding; one length in all steps is that of the longest of all data."""
-    length = _length_in_programs(case) if case.runs_programs else _padded_length(case)
-    if length is None:
+    batches = padded(case, _length_in_programs(case) if case.runs_programs else _padded_length(case))
+    if batches is None:
         return None
-    if not case.has_device:
-        return _on_host(case, length)
+    found = _on_device(case, batches) if case.has_device else _on_host(case, batches)
+    if found is not None and batches.counted is not None:
+        found.certainty = 1.0
+    return found
+
+
+def _on_device(case: Case, batches: Padded) -> Finding | None:
     kernels = case.compute.kernels.filter(pl.col("class") != "optimizer", pl.col("time_ns") > 0)
+    if batches.counted is not None:
+        kernels = kernels.filter(~pl.col("event").is_in(_of_weights_alone(case, batches).implode()))
     owned = case.free(pl.col("part") == "compute", pl.col("named_by").is_in(kernels["event"].implode()))
     ns = case.per_step(owned)
     if ns < WORTH_A_FINDING * case.step_ns:
@@ -44,38 +62,121 @@ def find(case: Case) -> Finding | None:
     power = pl.when(square).then(2).otherwise(1)
     chosen = kernels.select(
         "event",
-        least=pl.lit(NOT_PADDING_LEAST, pl.Float64) ** power,
-        most=pl.lit(NOT_PADDING_MOST, pl.Float64) ** power,
+        least=pl.lit(batches.least, pl.Float64) ** power,
+        most=pl.lit(batches.most, pl.Float64) ** power,
     )
-    changed = _with_batch(case, shorten_kernels(case, chosen))
-    return timed(case, RULE, owned, changed, _describe(length), {"length": length})
+    shortened = _with_recurrent_launches(case, shorten_kernels(case, chosen), batches)
+    changed = _with_batch(case, shortened, batches)
+    squares = kernels.filter(square)["event"]
+    accounted = _left(
+        case, batches, ns, case.per_step(owned.filter(pl.col("named_by").is_in(squares.implode())))
+    )
+    return _found(case, batches, owned, changed, accounted)
 
 
-def _describe(length: int) -> str:
+def _found(
+    case: Case, batches: Padded, owned: pl.DataFrame, changed: Plan | Change, accounted: Interval
+) -> Finding:
+    words, evidence = _words(batches), _evidence(batches)
+    return timed(case, RULE, owned, changed, _describe(batches), evidence, accounted=accounted, **words)
+
+
+def _left(case: Case, batches: Padded, ns: float, square_ns: float) -> Interval:
+    """What is left of the step by the account, of which so much shrinks, a part of it by the square."""
+    square = square_ns / case.step_ns
+    linear = ns / case.step_ns - square
+    least, most = (1 - linear * (1 - left) - square * (1 - left**2) for left in (batches.least, batches.most))
+    return Interval(least, (least * most) ** 0.5, most)
+
+
+def _describe(batches: Padded) -> str:
+    if batches.counted is None:
+        return (
+            f"Attention gets a mask per sample, and all steps have sequences of {batches.length:,}: batches seem to be padded to the "
+            "longest sample of all, not of the batch. How much of them is padding a profile does not show."
+        )
+    counted = batches.counted
     return (
-        f"Attention gets a mask per sample, and all steps have sequences of {length:,}: batches seem to be padded to the "
-        "longest sample of all, not of the batch. How much of them is padding a profile does not show."
+        f"All steps have sequences of {counted.positions:,}. As counted in the recorded steps, samples have {counted.mean:,.0f} of these on "
+        f"average, and the longest of a batch has {counted.longest:,.0f}."
     )
 
 
-def _on_host(case: Case, length: int) -> Finding | None:
+def _evidence(batches: Padded) -> dict[str, Any]:
+    if batches.counted is None:
+        return {"length": batches.length}
+    return {
+        "length": batches.length,
+        "mean_length": round(batches.counted.mean),
+        "longest_length": round(batches.counted.longest),
+    }
+
+
+def _words(batches: Padded) -> dict[str, Any]:
+    """What was counted varies less than what is guessed, where one length decides."""
+    if batches.counted is None:
+        return {}
+    title = _MIXED_TITLE if batches.is_mixed else _COUNTED_TITLE
+    return {"title": title, "spread": OF_DEVICE}
+
+
+def _of_weights_alone(case: Case, batches: Padded) -> pl.Series:
+    """Kernels, or ops of the host, whose tensors have no dimension of the batch's positions: what they do is the same for any length."""
+    names = pl.col("name").cast(pl.String)
+    ops = case.ops.select("event", name=names, shapes=pl.col("shapes").cast(pl.String)).drop_nulls("shapes")
+    texts = ops["shapes"].unique()
+    positions = {text for text in texts if _has_positions(text, batches)}
+    alone = ops.filter(~pl.col("shapes").is_in(list(positions)) | pl.col("name").str.starts_with(_OF_LISTS))
+    if not case.has_device or case.runs_programs:
+        return alone["event"]
+    chosen: pl.Series = case.trace.kernels.filter(pl.col("op").is_in(alone["event"].implode()))["event"]
+    return chosen
+
+
+def _has_positions(text: str, batches: Padded) -> bool:
+    """Whether a dimension is a multiple of the length, or of a part of it, as behind a convolution with strides; or nothing is known."""
+    shapes = [shape for shape in shapes_in(text) if shape]
+    if not shapes or batches.counted is None:
+        return True
+    samples, length = batches.counted.shape
+    parts = {length // times for times in range(1, STRIDES_MOST + 1) if length % times == 0}
+    wholes = {samples * part for part in parts}
+    return any(
+        size in parts or any(size % whole == 0 for whole in wholes)
+        for shape in shapes
+        for size in shape
+        if size
+    )
+
+
+def _on_host(case: Case, batches: Padded) -> Finding | None:
     """The same of ops that the host computes."""
     computed = case.free(pl.col("part") == "host_compute")
     owned = computed.filter(~take(in_optimizer(case.trace.events), computed["named_by"]))
+    if batches.counted is not None:
+        owned = owned.filter(~pl.col("named_by").is_in(_of_weights_alone(case, batches).implode()))
     ns = case.per_step(owned)
     if ns < WORTH_A_FINDING * case.step_ns:
         return None
     of_scores = owned["name"].cast(pl.String).str.contains(_ON_SCORES).fill_null(False)
-    square = case.per_step(owned.filter(of_scores)) / case.step_ns
-    linear = ns / case.step_ns - square
-    least, most = (
-        1 - linear * (1 - left) - square * (1 - left**2) for left in (NOT_PADDING_LEAST, NOT_PADDING_MOST)
+    return _found(
+        case, batches, owned, case.plan, _left(case, batches, ns, case.per_step(owned.filter(of_scores)))
     )
-    accounted = Interval(least, (least * most) ** 0.5, most)
-    return timed(case, RULE, owned, case.plan, _describe(length), {"length": length}, accounted=accounted)
 
 
-def _with_batch(case: Case, change: Change) -> Change:
+def _with_recurrent_launches(case: Case, change: Change, batches: Padded) -> Change:
+    """A recurrent network launches kernels for each position: fewer positions, fewer launches."""
+    recurrent = events_named(case.trace.events, lambda names: names.str.contains(_RECURRENT))
+    if not recurrent.any():
+        return change
+    inside = at_or_inside(case.trace.events, recurrent)
+    mine = pl.lit(inside.gather(case.plan.host["event"]).fill_null(False))
+    return Change(
+        change.smallest.with_host(mine, batches.most), change.largest.with_host(mine, batches.least)
+    )
+
+
+def _with_batch(case: Case, change: Change, batches: Padded) -> Change:
     """Shorter batches are sent in less time too, unless a step sends other things; at most, the host makes them in less time."""
     if sends_weights(case):
         return change
@@ -85,9 +186,9 @@ def _with_batch(case: Case, change: Change) -> Change:
         pl.col("recorded_ns") >= STAGED_COPY_NS
     )
     sending = calls | is_staging(case)
-    smallest = change.smallest.with_host(sending, NOT_PADDING_MOST).with_device(sent, NOT_PADDING_MOST)
-    largest = change.largest.with_host(sending | (pl.col("cause") == "input"), NOT_PADDING_LEAST)
-    return Change(smallest, largest.with_device(sent, NOT_PADDING_LEAST))
+    smallest = change.smallest.with_host(sending, batches.most).with_device(sent, batches.most)
+    largest = change.largest.with_host(sending | (pl.col("cause") == "input"), batches.least)
+    return Change(smallest, largest.with_device(sent, batches.least))
 
 
 def _of_scores(case: Case) -> pl.Series:
@@ -168,8 +269,8 @@ RULE: Rule[Case] = Rule(
     turn_without_device=108,
     page="ops",
     certainty=UNSURE_PADDING,
-    owns="the remaining `compute`, without a device the ops that the host computes, if attention gets a mask per sample and all steps have sequences of the same length",
-    change="all kernels except the optimizer's take 25 to 80 % of their time, attention kernels the square of that share, and copies of the batch to the device shrink likewise; at best, the host also makes the batch faster by the same share, as for batches padded to their own longest sample. Without a device, the same of the ops that the host computes",
+    owns="the remaining `compute`, without a device the ops that the host computes, if all steps have sequences of the same length, and attention gets a mask per sample, or the capture counted how long samples are: by masks, by token ids that end in one value, or as a CTC loss is given them. Nothing is found where they fill the batches",
+    change="all kernels except the optimizer's take 25 to 80 % of their time (if the capture counted lengths, the share of the longest sample of a batch, up to 1.2 times that, and where each length is compiled up to 1.7 times; where that is more than three quarters, the mean share at best; kernels whose shapes have no such dimension stay, and launches of cuDNN's recurrent networks shrink, too), attention kernels the square of that share, and copies of the batch to the device shrink likewise; at best, the host also makes the batch faster by the same share, as for batches padded to their own longest sample. Without a device, the same of the ops that the host computes",
     fix={
         "pytorch": "Pad each batch to its own longest sample (in collate_fn), and put samples of similar length together (a sampler by length); or pack samples into one sequence (torch.nested, varlen attention).",
         "jax": "Pad batches to a few lengths (buckets), each compiled once, instead of to the longest sample of all.",

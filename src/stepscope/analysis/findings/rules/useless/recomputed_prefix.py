@@ -10,6 +10,7 @@ import polars as pl
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.loops.function_loops import PREFIX_CODE, PREFIX_FIX, PREFIX_TITLE
+from stepscope.analysis.findings.programs.prefixes import programs_over_prefixes
 from stepscope.analysis.findings.promise import of_kernels
 from stepscope.analysis.findings.rule import Rule
 from stepscope.analysis.serving.workload import INFERENCE
@@ -29,13 +30,40 @@ _LINEAR = ("aten::linear", "aten::mm", "aten::addmm")
 
 def find(case: Case) -> Finding | None:
     """The same weights are multiplied by one more row per sequence, call by call."""
+    if not case.peaks or not case.peaks.bytes_per_s:
+        return None
+    if case.trace.info.framework == "jax":
+        return _in_programs(case, case.peaks.bytes_per_s)
     if case.workload != INFERENCE or case.trace.info.framework != "pytorch":
         return None
     tokens = _tokens(case)
-    if tokens is None or not case.peaks or not case.peaks.bytes_per_s:
+    if tokens is None:
         return None
     why = f"computes all of about {tokens:,.0f} tokens again to get one more."
     return of_kernels(case, RULE, _chosen(case, tokens), why, evidence={"tokens": round(tokens)})
+
+
+def _in_programs(case: Case, bytes_per_s: float) -> Finding | None:
+    """Programs that are given all tokens of a text, padded to one length, and the kernels over all positions in them."""
+    found = [_of_text(each, bytes_per_s) for each in programs_over_prefixes(case)]
+    if not found:
+        return None
+    tokens = max(int(rows["length"].max()) for rows in found)  # type: ignore[arg-type]
+    why = f"computes all of {tokens:,} positions again to get one more token."
+    chosen = pl.concat(found).select("event", "least", "most")
+    return of_kernels(case, RULE, chosen, why, evidence={"tokens": tokens})
+
+
+def _of_text(rows: pl.DataFrame, bytes_per_s: float) -> pl.DataFrame:
+    """The rows with least and most: the work of one position, and in the first call that of the prompt, which may be short."""
+    taken = pl.col("dur_ns").clip(lower_bound=1)
+    one = pl.max_horizontal(1 / pl.col("length"), SMALL_KERNEL_NS / taken / 2)
+    kept = pl.col("kept_bytes") / bytes_per_s * 1e9 / taken
+    most = pl.max_horizontal(2 * one, kept / TOKEN_OF_BOUND_LEAST) + 1 / pl.col("calls")
+    return rows.with_columns(
+        least=pl.max_horizontal(one, kept / TOKEN_OF_BOUND_MOST).clip(upper_bound=1.0),
+        most=most.clip(upper_bound=1.0),
+    )
 
 
 def _chosen(case: Case, tokens: float) -> pl.DataFrame:
@@ -132,8 +160,8 @@ RULE: Rule[Case] = Rule(
     title=PREFIX_TITLE,
     turn=179,
     page="ops",
-    owns="all kernels of a generation loop in which the products gain one row per sequence from call to call; on a CPU, the runs of a TensorFlow function that execute more ops each time, mostly the same number",
-    change="each kernel takes its time divided by the number of tokens, but no less than half a small kernel, or than reading its weights at 40 to 80 % of memory bandwidth. Of the TensorFlow function, one run per step remains, and for each other two to eight times the share of one item",
+    owns="all kernels of a generation loop in which the products gain one row per sequence from call to call; on a CPU, the runs of a TensorFlow function that execute more ops each time, mostly the same number. In JAX, kernels over all positions in a program that is given whole numbers of a fixed length, attends causally over them, and is called again once one of them is written in each row (by itself, in a loop inside, or by another program)",
+    change="each kernel takes its time divided by the number of tokens, but no less than half a small kernel, or than reading its weights at 40 to 80 % of memory bandwidth; in JAX products also read the keys and values, and at worst one call for the prompt remains. Of the TensorFlow function, one run per step remains, and for each other two to eight times the share of one item",
     fix=PREFIX_FIX,
     find=find,
     needs_device=True,

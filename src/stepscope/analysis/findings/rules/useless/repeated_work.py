@@ -1,17 +1,20 @@
-"""Part of a compiled program that a step calls again and again depends only on what is the same in all of these calls."""
+"""Work that a step does again with the same inputs: a part of a compiled program that it calls again and again, or calls of modules and functions of PyTorch."""
 
 from __future__ import annotations
+
+import re
 
 import polars as pl
 
 from stepscope.analysis.findings.case import Case
-from stepscope.analysis.findings.change import Change
-from stepscope.analysis.findings.device_work import free_of_work, launched_less
+from stepscope.analysis.findings.device_work import free_of_work, without_work
+from stepscope.analysis.findings.dispatched import at_or_below, without_calls
 from stepscope.analysis.findings.finding import Finding
-from stepscope.analysis.findings.promise import shorten_kernels, timed
+from stepscope.analysis.findings.programs.parts import part_of_program
+from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.analysis.repeats.calls import MODULE, find_repeats
 from stepscope.analysis.xla.hlo_module import read_module
-from stepscope.analysis.xla.ops import Program, events_of_programs, with_instructions
 from stepscope.analysis.xla.repeated_calls import RepeatedCalls, repeated_calls
 from stepscope.analysis.xla.same_work import SameWork, same_work
 from stepscope.names import short_name
@@ -19,9 +22,58 @@ from stepscope.registers.policy.findings import TOP_NAMES
 from stepscope.registers.policy.useless_work import REPEATED_WORK_LEAST
 
 _PREFIX = "jit_"
+_OF_CALLS = ("compute", "copy", "device_gap", "dispatch", "python")
+_PLACE_OF_FRAME = re.compile(r"^.*\(\d+\): ")
+_TITLE = "A module or function computes the same result again"
+_TITLE_OF_PASS = "A second forward pass computes what the first has returned"
+_FIX_OF_PASS = "Use what the first pass has returned: keep the outputs that the loss is computed from, and compute metrics from outputs.detach()."
 
 
 def find(case: Case) -> Finding | None:
+    """In JAX a part of a program, in PyTorch a module or a function."""
+    if case.trace.info.framework == "pytorch":
+        return _in_calls(case)
+    return _in_programs(case)
+
+
+def _in_calls(case: Case) -> Finding | None:
+    """All calls of a module or function of which an earlier one of the step has returned the same."""
+    if case.device is None:
+        return None
+    work = case.ops.select("event", "device_self_ns").filter(pl.col("device_self_ns") > 0)
+    own = pl.zeros(len(case.trace.events), dtype=pl.Int64, eager=True).scatter(
+        work["event"], work["device_self_ns"]
+    )
+    calls = find_repeats(case.trace, case.lengths["step"].to_list(), own)
+    if calls is None:
+        return None
+    inside = at_or_below(case.trace.events, pl.Series(calls.needless, dtype=pl.UInt32))
+    launches = case.trace.links.filter(pl.col("why") == "launch", pl.col("from").is_in(inside.implode()))
+    kernels = launches["to"]
+    named = pl.concat([inside, kernels]).implode()
+    owned = case.free(pl.col("part").is_in(_OF_CALLS), pl.col("named_by").is_in(named))
+    ns = case.per_step(owned)
+    if ns < REPEATED_WORK_LEAST * case.step_ns:
+        return None
+    events = case.trace.events
+    spans = events.filter(pl.col("id").is_in(calls.needless)).select(
+        "track", "start_ns", end_ns=pl.col("start_ns") + pl.col("dur_ns")
+    )
+    gone = case.plan.with_device(pl.col("event").is_in(kernels.implode()))
+    change = without_calls(gone, case.trace, spans)
+    needless = len(calls.needless) / max(1, len(case.lengths))
+    what = short_name(_PLACE_OF_FRAME.sub("", calls.name.removeprefix(MODULE)))
+    evidence = {"function": what, "calls_per_step": round(calls.times), "needless_per_step": round(needless)}
+    if calls.unused:
+        detail = f"{case.of_step(ns)} is a pass through {what} that no gradient goes through, beside one with the same inputs that has a gradient: it computes what the other has returned."
+    else:
+        detail = f"{case.of_step(ns)} computes again what an earlier call has returned: a step calls {what} {calls.times:,.0f} times, {needless:,.0f} of them with inputs that have not changed."
+    found = timed(case, RULE, owned, change, detail, evidence, _TITLE_OF_PASS if calls.unused else _TITLE)
+    found.fix = _FIX_OF_PASS if calls.unused else RULE.fix["pytorch"]
+    return found
+
+
+def _in_programs(case: Case) -> Finding | None:
     """The work of all calls of a step but the first, of the program in which it takes most of the step."""
     if case.trace.info.framework != "jax" or case.is_tpu or case.device is None:
         return None
@@ -38,7 +90,7 @@ def find(case: Case) -> Finding | None:
     ns, calls, work, chosen, owned = best
     count = round(len(chosen) / max(1, len(case.lengths)))
     evidence = _described(calls, work) | {"kernels_per_step": count}
-    return timed(case, RULE, owned, _computed_once(case, chosen), _detail(case, ns, calls, work), evidence)
+    return timed(case, RULE, owned, without_work(case, chosen), _detail(case, ns, calls, work), evidence)
 
 
 def _repeats(case: Case, calls: RepeatedCalls, names: frozenset[str]) -> pl.DataFrame:
@@ -46,32 +98,15 @@ def _repeats(case: Case, calls: RepeatedCalls, names: frozenset[str]) -> pl.Data
 
     At worst, each new argument that arrives in a step needs a run of its own.
     """
-    rows = events_of_programs(case.trace).filter(
-        pl.col("device") == case.device, pl.col("module") == calls.name
-    )
     schema = {"event": pl.UInt32, "least": pl.Float64, "most": pl.Float64}
-    if rows.is_empty() or not names:
+    mine = part_of_program(case, calls.name, calls.hlo, names)
+    if mine.is_empty():
         return pl.DataFrame(schema=schema)
-    known = with_instructions(Program(calls.hlo, calls.name), rows).unique("event", keep="first")
-    rows = rows.drop("instruction").join(known, on="event", how="left", maintain_order="left")
-    rows = rows.with_columns(step=case.trace.events["step"].gather(rows["event"])).sort("start_ns")
-    # Copies and kernels of libraries that nothing tells are of the part that they are inside of.
-    is_mine = pl.col("instruction").is_in(list(names))
-    before, after = (getattr(is_mine, way)().over("run") for way in ("forward_fill", "backward_fill"))
-    mine = rows.filter(pl.coalesce(is_mine, before & after).fill_null(False)).drop_nulls("step")
     place = pl.col("run").rank("dense").over("step") - 1
     repeats = mine.with_columns(place=place).filter(pl.col("place") > 0)
     return repeats.select(
         "event", least=pl.lit(0.0), most=pl.when(pl.col("place") < calls.arriving).then(1.0).otherwise(0.0)
     ).cast(schema)  # type: ignore[arg-type]
-
-
-def _computed_once(case: Case, chosen: pl.DataFrame) -> Change:
-    """The work is neither done nor launched again."""
-    change = shorten_kernels(case, chosen)
-    return Change(
-        launched_less(change.smallest, chosen, "most"), launched_less(change.largest, chosen, "least")
-    )
 
 
 def _arguments(calls: RepeatedCalls) -> list[str]:
@@ -105,10 +140,11 @@ RULE: Rule[Case] = Rule(
     title="Part of a compiled program computes the same result in every call",
     turn=143,
     page="kernels",
-    owns="kernels, copies and gaps of a JAX program that steps call 4 times or more, in all of these calls but the first, if they depend only on weights and on arguments of which fewer than half as many arrive as there are calls (copied to the device, or returned by a program): the encoder of a prompt in each step of a sampler, for one. From a tenth of the step on. Numbers, random keys, whatever has the shape of a result, and data that was on the device before are taken to change with each call",
-    change="only the first call of a step does this work; at worst one call for each new argument",
+    owns="kernels, copies and gaps of a JAX program that steps call 4 times or more, in all of these calls but the first, if they depend only on weights and on arguments of which fewer than half as many arrive as there are calls (copied to the device, or returned by a program): the encoder of a prompt in each step of a sampler, for one. From a tenth of the step on. Numbers, random keys, whatever has the shape of a result, and data that was on the device before are taken to change with each call. In PyTorch, kernels and host time of calls of a module or function that call the same ops as an earlier one of the step, with equal shapes, if nothing in between can have made or changed what they are given: prompts that are encoded again, tables that each layer computes, and passes without a gradient behind the loss, as for metrics. Not if anything is drawn at random, if an optimizer steps in between, or if the module may keep a state",
+    change="only the first call of a step does this work; at worst, in JAX, one call for each new argument. In PyTorch the calls disappear, with their Python",
     fix={
         "jax": "Compute it once per step in a function of its own (encode = jax.jit(encode_text); context = encode(params, tokens)), and pass the result to the function that is called again and again, in place of what it is computed from.",
+        "pytorch": "Compute it once per step and pass it on: call the module or function before the loop (context = encoder(tokens)) or before the layers, and give its result to each of them.",
         ANY: "Compute it once per step, and pass the result to the function that is called again and again.",
     },
     find=find,

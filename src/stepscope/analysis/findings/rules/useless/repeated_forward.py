@@ -1,0 +1,98 @@
+"""A program of JAX beside the one that trains computes the forward pass of the same batch a second time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import product
+
+import polars as pl
+
+from stepscope.analysis.findings.case import Case
+from stepscope.analysis.findings.change import Change
+from stepscope.analysis.findings.device_work import free_of_work, launched_less
+from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.programs.parts import part_of_program
+from stepscope.analysis.findings.promise import shorten_kernels, timed
+from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.analysis.xla.arguments import arguments_of
+from stepscope.analysis.xla.hlo_module import read_module
+from stepscope.analysis.xla.repeated_calls import codes_by_name, copied_to_device, runs_of_programs
+from stepscope.analysis.xla.repeats.forward_again import GRADIENT, ForwardAgain, forward_again
+from stepscope.names import short_name
+from stepscope.registers.policy.findings import WORTH_A_FINDING
+from stepscope.registers.policy.useless_work import FORWARD_RUNS_LEAST, FORWARD_RUNS_MOST, UNSURE_BATCH
+
+_PREFIX = "jit_"
+
+
+def find(case: Case) -> Finding | None:
+    """The work of the second program, of which what follows the last product may still be needed."""
+    if case.trace.info.framework != "jax" or case.is_tpu or case.device is None:
+        return None
+    runs = runs_of_programs(case.trace, case.device)
+    if len(runs) < 2:
+        return None
+    codes = {
+        name: next(iter(hlos))
+        for name, hlos in codes_by_name(case.trace).items()
+        if len(hlos) == 1 and name in runs
+    }
+    training = [name for name, hlo in codes.items() if GRADIENT in hlo]
+    others = [name for name, hlo in codes.items() if GRADIENT not in hlo]
+    for mine, theirs in product(others, training):
+        if not FORWARD_RUNS_LEAST <= runs[mine] / runs[theirs] <= FORWARD_RUNS_MOST:
+            continue
+        work = forward_again(read_module(codes[theirs]), read_module(codes[mine]))
+        if work is not None and not _has_own_batch(case, codes[mine], codes[theirs], runs[theirs]):
+            return _found(case, mine, theirs, _chosen(case, mine, codes[mine], work))
+    return None
+
+
+def _has_own_batch(case: Case, mine: bytes, theirs: bytes, runs: int) -> bool:
+    """Whether more arrays of the size of an argument are copied to the device than one program needs: then each gets its own."""
+    copied = copied_to_device(case.trace)
+    alike = Counter(one.bytes for one in arguments_of(read_module(theirs)))
+    given = {one.bytes for one in arguments_of(read_module(mine)) if not one.is_small}
+    return any(copied.get(size, 0) > FORWARD_RUNS_MOST * runs * max(1, alike[size]) for size in given)
+
+
+def _chosen(case: Case, name: str, hlo: bytes, work: ForwardAgain) -> pl.DataFrame:
+    """event, least, most: what is computed from the result of the pass is needed, and takes as long again at most."""
+    parts = [
+        part_of_program(case, name, hlo, names).select(
+            "event", least=pl.lit(0.0, pl.Float64), most=pl.lit(most, pl.Float64)
+        )
+        for names, most in ((work.before, 0.0), (work.after, 1.0))
+    ]
+    return pl.concat(parts).unique("event", keep="first", maintain_order=True)
+
+
+def _found(case: Case, mine: str, theirs: str, chosen: pl.DataFrame) -> Finding | None:
+    owned = free_of_work(case, chosen["event"])
+    ns = case.per_step(owned)
+    if ns < WORTH_A_FINDING * case.step_ns:
+        return None
+    first, second = (short_name(name.removeprefix(_PREFIX)) for name in (mine, theirs))
+    detail = f"{case.of_step(ns)} computes in {first} the forward pass that {second} computes as well: the same products of arrays of the same shapes."
+    change = shorten_kernels(case, chosen)
+    change = Change(
+        launched_less(change.smallest, chosen, "most"), launched_less(change.largest, chosen, "least")
+    )
+    return timed(case, RULE, owned, change, detail, {"program": mine, "training": theirs})
+
+
+RULE: Rule[Case] = Rule(
+    code="repeated-forward",
+    title="A second program computes the forward pass of the training step again",
+    turn=146,
+    page="kernels",
+    owns="kernels, copies and gaps of a JAX program without gradients that runs about once for each run of a program with gradients, with arguments of shapes that this one has, and products with the FLOPs of a part of its own (15 to 55 % of them), if none of its results is an argument of it and no batch of its own is copied to the device",
+    change="none of it remains; what follows its last product, such as metrics, at worst stays as it is",
+    fix={
+        "jax": "Compute the metrics in the jitted training step, from what its forward pass has computed: (loss, logits), gradients = jax.value_and_grad(loss_fn, has_aux=True)(params, batch). If the second program is for other batches, run it every 100 steps.",
+        ANY: "Compute loss, metrics and gradients from one forward pass.",
+    },
+    find=find,
+    certainty=UNSURE_BATCH,
+    needs_device=True,
+)

@@ -1,0 +1,1 @@
+"""Calls of modules and functions that compute again what an earlier call of the step has computed."""

@@ -1,0 +1,230 @@
+"""Calls of a module or a function whose result an earlier call of the same step has returned already.
+
+They call the same ops with equal shapes and numbers, draw nothing at random, and what they are given was there before the earlier call.
+A profile does not identify arrays: nothing that ran in between may have made arrays of that size, and at most one such array
+may have come up in the step, or else the calls must be many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+import polars as pl
+
+from stepscope.analysis.host.functions import place_of
+from stepscope.analysis.repeats.closed import (
+    is_overwritten,
+    is_view,
+    keeps_state,
+    may_be_state,
+    may_change,
+    needs_of,
+    sources,
+)
+from stepscope.analysis.repeats.kinds import CREATES
+from stepscope.analysis.repeats.op_call import Op, OpCall
+from stepscope.analysis.repeats.step_ops import StepOps, step_ops
+from stepscope.lazy import dataclass
+from stepscope.registers.policy.useless_work import (
+    OPS_OF_A_METRIC,
+    REPEATED_CALLS_LEAST,
+    REPEATED_FUNCTIONS_MOST,
+    REPEATED_WORK_LEAST,
+)
+from stepscope.trace.lookup import names_of
+from stepscope.trace.scopes import ancestors, sums_below
+from stepscope.trace.trace import Trace
+
+MODULE = "nn.Module: "
+_OF_LIBRARY = r"(^|[/\\])(torch|torchvision|site-packages|dist-packages|python3\.\d+)[/\\]|^<"
+_MODES = frozenset(("batch_norm", "dropout", "scaled_dot_product_attention", "instance_norm"))
+_COMPARES = "eq"
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A call of a module or function: its event, its time, the module that it runs in or is, and the call of the module around it."""
+
+    event: int
+    track: int
+    start_ns: int
+    end_ns: int
+    module: str | None
+    around: int | None
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """`needless`: events of the calls that are not needed, of all steps; `times`: calls in a step; `unused`: no gradient goes through them,
+    though it goes through an earlier one."""
+
+    name: str
+    needless: list[int]
+    times: float
+    unused: bool
+
+
+def find_repeats(trace: Trace, steps: list[int], device_ns: pl.Series) -> Repeats | None:
+    """Of the module or function in which they take the device the longest; `device_ns` is what each event launches itself."""
+    if not steps:
+        return None
+    candidates = _candidates(trace, steps, sums_below(trace.events, device_ns))
+    if candidates.is_empty():
+        return None
+    by_step = step_ops(trace, steps)
+    middle = steps[len(steps) // 2]
+    best: tuple[int, str] | None = None
+    for (name,), rows in candidates.filter(pl.col("step") == middle).group_by("name", maintain_order=True):
+        ns = dict(zip(rows["id"], rows["ns"], strict=True))
+        needless, _ = _needless(_frames(rows), by_step[middle], str(name).startswith(MODULE))
+        saved = sum(ns[event] for event in needless)
+        if saved and (best is None or saved > best[0]):
+            best = saved, str(name)
+    return None if best is None else _of_all_steps(candidates, by_step, best[1])
+
+
+def _of_all_steps(candidates: pl.DataFrame, by_step: dict[int, StepOps], name: str) -> Repeats:
+    mine = candidates.filter(pl.col("name") == name)
+    needless: list[int] = []
+    unused = False
+    for (step,), rows in mine.group_by("step", maintain_order=True):
+        found, is_unused = _needless(_frames(rows), by_step[int(step)], name.startswith(MODULE))
+        needless += found
+        unused = unused or is_unused
+    return Repeats(name, needless, len(mine) / max(1, mine["step"].n_unique()), unused)
+
+
+def _candidates(trace: Trace, steps: list[int], below_ns: pl.Series) -> pl.DataFrame:
+    """id, track, step, name, start_ns, end_ns, ns, module of calls of modules and of the user's functions that steps repeat, the longest names first."""
+    events = trace.events
+    known = names_of(events)
+    text = known.cast(pl.String)
+    is_module = text.str.starts_with(MODULE)
+    is_mine = ~text.str.contains(_OF_LIBRARY) & pl.Series(
+        [place_of(one) is not None for one in text], dtype=pl.Boolean
+    )
+    wanted = known.filter(is_module | is_mine)
+    calls = events.filter(
+        (pl.col("kind") == "python") & pl.col("name").is_in(wanted.implode()) & pl.col("step").is_in(steps)
+    ).select("id", "track", "step", "name", "start_ns", end_ns=pl.col("start_ns") + pl.col("dur_ns"))
+    calls = calls.with_columns(ns=below_ns.gather(calls["id"])).filter(pl.col("ns") > 0)
+    more = (pl.col("ns").sum() - pl.col("ns").max()).over("step", "name")
+    total = int(below_ns.filter((events["depth"] == 0) & events["step"].is_in(steps)).sum()) / len(steps)
+    calls = calls.filter(pl.len().over("step", "name") > 1, more >= REPEATED_WORK_LEAST * total)
+    ranked = (
+        calls.group_by("name")
+        .agg(pl.col("ns").sum())
+        .sort("ns", descending=True)
+        .head(REPEATED_FUNCTIONS_MOST)
+    )
+    calls = calls.join(ranked.select("name"), on="name", how="semi")
+    modules = events["name"].is_in(known.filter(is_module).implode()) & (events["kind"] == "python")
+    around = ancestors(events, modules).gather(calls["id"])
+    own = pl.select(pl.when(modules.gather(calls["id"])).then(calls["id"]).otherwise(around)).to_series()
+    module = events["name"].gather(own).cast(pl.String)
+    return calls.with_columns(pl.col("name").cast(pl.String), module=module, around=around).sort("start_ns")
+
+
+def _frames(rows: pl.DataFrame) -> list[Frame]:
+    """The calls, in their order; none that is inside another."""
+    found: list[Frame] = []
+    for row in (
+        rows.sort("start_ns").select("id", "track", "start_ns", "end_ns", "module", "around").iter_rows()
+    ):
+        if not found or row[2] >= found[-1].end_ns:
+            found.append(Frame(*row))
+    return found
+
+
+def _needless(frames: Sequence[Frame], ops: StepOps, is_module: bool) -> tuple[list[int], bool]:
+    """The calls of one step whose result another has returned; and whether they are passes without a gradient beside one that has it."""
+    inside = {
+        frame.event: [call for call in ops.between(frame.start_ns, frame.end_ns) if call.track == frame.track]
+        for frame in frames
+    }
+    own = is_module or (len({frame.module for frame in frames}) == 1 and frames[0].module is not None)
+    by_work: dict[tuple[object, ...], list[Frame]] = {}
+    for frame in frames:
+        work = tuple(_told_of(call.op) for call in inside[frame.event])
+        by_work.setdefault(work, []).append(frame)
+    needless: list[int] = []
+    unused = False
+    for alike in by_work.values():
+        if len(alike) < 2 or all(call.op.base in CREATES or is_view(call) for call in inside[alike[0].event]):
+            continue
+        for run in _runs(alike, inside, ops, own):
+            learned = [any(call.event in ops.learned for call in inside[frame.event]) for frame in run]
+            spared = [frame.event for frame, has in zip(run, learned, strict=True) if not has]
+            needless += spared if any(learned) else spared[1:]
+            unused = unused or any(learned)
+    return needless, unused
+
+
+def _told_of(op: Op) -> tuple[str | None, ...]:
+    """What has to be equal; a layer that also has another mode may be in either."""
+    return (op.base, op.shapes) if op.base in _MODES else (op.name, op.shapes, op.dtypes, op.inputs)
+
+
+def _runs(
+    alike: Sequence[Frame], inside: dict[int, list[OpCall]], ops: StepOps, own: bool
+) -> Iterator[list[Frame]]:
+    """The calls, in groups that return the same."""
+    run = [alike[0]]
+    for before, after in pairwise(alike):
+        if not _returns_the_same(before, after, alike, inside, ops, own):
+            yield run
+            run = []
+        run.append(after)
+    yield run
+
+
+def _returns_the_same(
+    before: Frame,
+    after: Frame,
+    alike: Sequence[Frame],
+    inside: dict[int, list[OpCall]],
+    ops: StepOps,
+    own: bool,
+) -> bool:
+    mine = {call.event for frame in alike for call in inside[frame.event]}
+    between = [call for call in ops.between(before.end_ns, after.start_ns) if call.event not in mine]
+    last = ops.last_learned_ns
+    has_learned, learns = (
+        any(call.event in ops.learned for call in inside[frame.event]) for frame in (before, after)
+    )
+    measures = has_learned and not learns and last is not None and last < after.start_ns
+    is_updated = ops.is_updated(before.end_ns, after.start_ns)
+    needs = needs_of(inside[after.event], own, or_random=measures)
+    if needs is None:
+        return False
+    if measures:
+        if is_updated and not _is_compared(ops, after):
+            return False
+        earlier = [
+            call for call in ops.between(0, after.start_ns) if call.event not in mine and not is_view(call)
+        ]
+        between = [call for call in between if not is_view(call)]
+        return not may_change(needs, between) and sources(needs, earlier, ops.arrivals) <= 1
+    if (has_learned and learns) or is_updated or needs.may_be_own or may_change(needs, between):
+        return False
+    if is_overwritten(needs, [call for call in ops.calls if call.start_ns >= before.end_ns]):
+        return False
+    if not own and (needs.widest > 1 or has_learned or learns):
+        return False
+    if not needs.sizes:
+        return True
+    if own and may_be_state(needs, between, after.around):
+        return False
+    earlier = [call for call in ops.between(0, after.start_ns) if call.event not in mine]
+    count = sources(needs, earlier, ops.arrivals)
+    if count or len(alike) < REPEATED_CALLS_LEAST:
+        return count == 1
+    # Parts of a batch that was there before look the same, but a loop over them keeps no state.
+    return not own or keeps_state(call for call in between if call.home == after.around)
+
+
+def _is_compared(ops: StepOps, frame: Frame) -> bool:
+    """Whether what a pass returns is compared with labels, as for an accuracy."""
+    later = [call for call in ops.calls if call.start_ns >= frame.end_ns]
+    return any(call.op.base == _COMPARES for call in later[:OPS_OF_A_METRIC])

@@ -1,0 +1,63 @@
+"""Generation by a program of JAX that is given all tokens, again for each new one."""
+
+from __future__ import annotations
+
+import pytest
+
+from stepscope.analysis.findings.apply import apply_rules
+from stepscope.analysis.findings.finding import Finding
+from tests.analysis.xla.repeats.test_token_work import CODE, WRITE, layer
+from tests.builders.cases import case_of
+from tests.builders.hlo import program
+from tests.builders.programs import program_trace, runs_in_steps
+
+WORK = [("queries", 150), ("scores", 60), ("kept", 90), ("values", 60), ("logits", 150), ("best", 4)]
+WRITES = (
+    "main:\n  tokens = s32[2,32] parameter(0)\n  best = s32[2] parameter(1)\n  place = s32[] parameter(2)\n"
+)
+
+
+def found_in(
+    calls: int = 8, writes: str = WRITE, other: int = 0, apart: int = 0, short: int = 1
+) -> dict[str, Finding]:
+    """Findings of steps that call the program so often, each beside `other` µs of another one; `apart`: which writes the token."""
+    work = [(name, max(1, dur // short)) for name, dur in WORK]
+    runs = [("jit_next", [*work, *([("new", 2)] if writes else [])])]
+    if other:
+        runs.append(("jit_other", [("busy", other)]))
+    lines = runs_in_steps((runs + [("jit_write", [("new", 2)])] * apart) * calls)
+    codes = {
+        "jit_next": program(CODE + layer() + writes),
+        "jit_other": program("main:\n  a = f32[8] parameter(0)\n  busy = f32[8] add(a, a)\n"),
+        "jit_write": program(WRITES + WRITE),
+    }
+    return {one.code: one for one in apply_rules(case_of(program_trace(lines, **codes)))}
+
+
+def test_each_token_runs_all_positions_again() -> None:
+    found = found_in()
+    assert next(iter(found)) == "recomputed-prefix"
+    first = found["recomputed-prefix"]
+    assert first.evidence["tokens"] == 32
+    assert "32 positions" in first.detail
+    assert "dynamic_update_slice" in first.fix
+    # At best a position takes a thirty-second of 514 µs, at worst twice that, and a call for the prompt remains.
+    assert 3 < first.speedup.low < first.speedup.high < 32
+
+
+def test_the_token_may_be_written_by_another_program() -> None:
+    assert "recomputed-prefix" in found_in(writes="", apart=1)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"writes": ""},  # a server that scores texts
+        {"other": 20_000},  # a small part of the step
+        {"short": 100},  # kernels as short as those of one position
+    ],
+    ids=str,
+)
+def test_silent_where_no_token_is_written_or_little_is_computed(given: dict[str, object]) -> None:
+    found = found_in(**given)  # type: ignore[arg-type]
+    assert "recomputed-prefix" not in found or found["recomputed-prefix"].speedup.high < 1.05

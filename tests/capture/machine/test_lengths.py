@@ -1,0 +1,97 @@
+"""Lengths of samples, counted in a real PyTorch and JAX on the CPU, and what a job notices of that: nothing."""
+
+from __future__ import annotations
+
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import stepscope
+from stepscope.analysis.lengths import counted_lengths
+from stepscope.capture.machine.lengths import Lengths
+from stepscope.capture.machine.matrices import SWITCH
+from tests.capture.running import needs, sidecars, told
+
+JOB = Path(__file__).with_name("lengths_job.py")
+UNTOUCHED = {"restored": True, "listening": False, "compiles": 1}
+
+
+def counted(folder: Path, how: str, wanted: str = "1") -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """What the sidecar has, and what the job tells."""
+    found = told(JOB, folder, how, **{SWITCH: wanted})
+    [note] = sidecars(folder)
+    return note["lengths"], {name: found[name] for name in UNTOUCHED}
+
+
+def row(
+    of: str, shape: list[int], mean: float, longest: float, calls: int = 3, framework: str = "torch"
+) -> dict[str, Any]:
+    return {
+        "framework": framework,
+        "of": of,
+        "shape": shape,
+        "calls": calls,
+        "mean": mean,
+        "longest": longest,
+    }
+
+
+PADDED = row("ids", [4, 64], 18.0, 32.0)
+
+
+@needs("torch")
+def test_ids_masks_and_lengths_that_are_told(tmp_path: Path) -> None:
+    rows, found = counted(tmp_path, "usual")
+    assert rows == [
+        PADDED,
+        row("ids", [4, 48], 47.75, 48.0),
+        row("mask", [4, 64], 18.0, 32.0, calls=6),
+        row("lengths", [3, 100], 40.0, 50.0),
+    ]
+    assert found == UNTOUCHED
+    [trace] = stepscope.load(str(tmp_path)).traces
+    read = counted_lengths(trace)
+    assert [(each.of, each.positions, each.longest_share) for each in read] == [
+        ("ids", 64, 0.5),
+        ("ids", 48, 1.0),
+        ("mask", 64, 0.5),
+        ("lengths", 100, 0.5),
+    ]
+    assert read[0].mean_share == 18 / 64
+
+
+@needs("torch")
+@pytest.mark.parametrize(
+    ("how", "rows"), [("inference", [PADDED]), ("full", []), ("traced", [PADDED]), ("wrong", [])]
+)
+def test_other_ways_to_call_them(how: str, rows: list[dict[str, Any]], tmp_path: Path) -> None:
+    """What torch.compile has compiled is compiled once: attention, which it looks up in each call, is left as it is."""
+    assert counted(tmp_path, how) == (rows, UNTOUCHED)
+
+
+@needs("torch")
+def test_turned_off(tmp_path: Path) -> None:
+    assert counted(tmp_path, "usual", "0") == ([], UNTOUCHED)
+
+
+@needs("jax")
+def test_ids_that_jax_has_on_a_device(tmp_path: Path) -> None:
+    told(JOB.with_name("lengths_of_jax_job.py"), tmp_path)
+    [note] = sidecars(tmp_path)
+    assert note["lengths"] == [row("ids", [4, 64], 18.0, 32.0, calls=1, framework="jax")]
+
+
+def test_what_fails_or_is_not_imported_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", types.ModuleType("torch"))
+    broken = Lengths()
+    broken.start(["torch", "jax"])
+    broken.note("embedding", (1, 2), {})
+    assert broken.count() == []
+    monkeypatch.delitem(sys.modules, "torch")
+    absent = Lengths()
+    absent.start(["torch"])
+    assert absent.count() == []
+    assert "torch" not in sys.modules
