@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import polars as pl
+import pytest
+
+from stepscope.analysis.findings.behind_waits import put_behind_causes
+from stepscope.analysis.findings.change import as_change
 from stepscope.analysis.findings.finding import Finding
-from tests.builders.cases import findings_of, gemm, steps
+from stepscope.analysis.findings.promise import timed
+from stepscope.analysis.findings.rules.host import launch_bound, optimizer_loop
+from tests.builders.cases import case_of_text, findings_of, gemm, steps
 
 
 def _findings(python: int, device: int) -> list[Finding]:
@@ -32,3 +39,22 @@ def test_python_that_follows_no_wait_keeps_its_rank() -> None:
     python = "main  0  600  train.py(3): batch  python  -"
     (found,) = findings_of(steps(python, *gemm(600, 380)))
     assert (found.code, found.certainty) == ("host-python", 1.0)
+
+
+@pytest.mark.parametrize(("left", "is_behind"), [(0.0, True), (1.0, False)])
+def test_of_slow_launches_counts_what_a_cause_leaves_of_them(left: float, is_behind: bool) -> None:
+    """Twenty ops of 45 µs: none of that remains to be launched faster where a cause takes all of it."""
+    rows = [
+        row
+        for k in range(20)
+        for row in (f"main  {48 * k}  45  aten::add  op  -", *gemm(48 * k + 40, 4, begin=48 * k + 46))
+    ]
+    case = case_of_text(steps(*rows, count=4))
+    launches = launch_bound.RULE.findings(case)[0]
+    owned = case.all_slices.clear()
+    cause = timed(case, optimizer_loop.RULE, owned, as_change(case.plan.with_host(pl.lit(True), left)), "")
+    case.earlier = [launches, cause]
+    before = launches.certainty
+    put_behind_causes(case)
+    assert (launches.certainty < 0.5 * before) is is_behind
+    assert is_behind or launches.certainty == before

@@ -211,6 +211,12 @@ COLLECTIVE_LEFT_MOST = policy(
     unit="share of the exposed communication",
     why="that stays exposed at most: overlap is seldom complete",
 )
+ONE_PROGRAM_MOST = policy(
+    "ONE_PROGRAM_MOST",
+    1.5,
+    unit="calls of compiled functions in a step of JAX",
+    why="that a step has which is one program: in some steps there is another call, as to log",
+)
 LAUNCHES_LEAST = policy(
     "LAUNCHES_LEAST",
     5,

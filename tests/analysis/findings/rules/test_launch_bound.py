@@ -10,7 +10,7 @@ from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.rules.host.launch_bound import RULE, has_data_dependent_shapes
 from stepscope.reports.build import report
 from tests.analysis.findings.op_steps import Op, case
-from tests.builders.cases import case_of_text, gemm, steps
+from tests.builders.cases import case_of_text, findings_of, gemm, steps
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 
@@ -50,10 +50,11 @@ def _program(name: str, at: int, us: int, kernels: int = 1) -> list[str]:
     return rows
 
 
-@pytest.mark.parametrize("largest_us", [700, 60])
-def test_one_program_is_one_graph_already(largest_us: int) -> None:
+@pytest.mark.parametrize(("largest_us", "classes"), [(700, ["advice"]), (60, [])])
+def test_one_program_is_one_graph_already(largest_us: int, classes: list[str]) -> None:
     rows = _program("train", 100, largest_us, 10)
-    assert RULE.findings(case_of_text(steps(*rows, count=4), framework="jax")) == []
+    found = RULE.findings(case_of_text(steps(*rows, count=4), framework="jax"))
+    assert [each.class_ for each in found] == classes
 
 
 def test_programs_beside_the_largest_get_advice() -> None:
@@ -72,6 +73,21 @@ def test_programs_beside_the_largest_get_advice() -> None:
 def test_a_largest_program_that_takes_most_of_the_dispatch_is_left_alone() -> None:
     rows = [*_program("convert_element_type", 0, 60), *_program("train", 65, 925, 10)]
     assert RULE.findings(case_of_text(steps(*rows, count=4), framework="jax")) == []
+
+
+@pytest.mark.parametrize(("calls", "is_whole"), [(1, True), (2, False)])
+def test_a_step_that_is_one_program_of_jax_is_promised_nothing(calls: int, is_whole: bool) -> None:
+    """A small model: the host takes 90 % of the step to call its program, which nothing is left to be put into."""
+    rows = []
+    for call in range(calls):
+        at = 900 // calls * call
+        rows.append(f"main  {at}  {900 // calls}  PjitFunction(step{call})  span  -")
+        rows += [row for k in range(20 // calls) for row in gemm(at + 20 * k, 5, begin=at + 20 * k + 5)]
+    (found,) = (
+        each for each in findings_of(steps(*rows, count=4), framework="jax") if each.code == "launch-bound"
+    )
+    assert (found.class_, found.speedup.mid) == ("advice", 1.0)
+    assert ("several steps at once" in found.fix) is is_whole
 
 
 def test_products_that_gain_nothing_show_no_figures_of_it() -> None:

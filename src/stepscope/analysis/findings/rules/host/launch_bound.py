@@ -46,6 +46,7 @@ from stepscope.registers.policy.findings import (
     LAUNCH_GAIN_LEAST,
     LAUNCHES_LEAST,
     LONGEST_LAUNCH_NS,
+    ONE_PROGRAM_MOST,
     SURE_GAIN,
     UNSURE_LAUNCHES,
     WAITS_BEFORE_LAUNCHES,
@@ -65,6 +66,8 @@ def find(case: Case) -> Finding | None:
         return None
     if not launches_enough(case) or is_cold(case):
         return None
+    if _is_one_program(case):
+        return _advise_more_in_a_call(case, launches)
     waits = waits_per_step(case) if case.has_device else 0
     first = _first_stage(case, waits)
     if first is not None:
@@ -113,6 +116,25 @@ def _find_beside_program(case: Case, launches: Launches) -> Finding | None:
     return found
 
 
+def _is_one_program(case: Case) -> bool:
+    """Whether a step of JAX calls one compiled function, and no more of it can be compiled."""
+    return case.trace.info.framework == "jax" and 0 < sum(count_calls(case).values()) <= ONE_PROGRAM_MOST
+
+
+def _advise_more_in_a_call(case: Case, launches: Launches) -> Finding:
+    """Whether a step can be larger, or run together with the next ones, is up to the job: nothing is promised."""
+    found = RULE.finding(
+        detail=f"{launches.detail} The step is one program already.",
+        fix=_MORE_REQUESTS if case.workload == INFERENCE else _MORE_IN_A_CALL,
+        title=RULE.title_for(case.has_device),
+        evidence={"names": case.top_names(launches.owned), **launches.evidence, ONE_PROGRAM: True},
+        share=round(min(1.0, case.per_step(launches.owned) / case.step_ns), 4),
+    )
+    found.class_ = "advice"
+    case.claim(launches.owned)
+    return found
+
+
 def behind_causes(earlier: Sequence[Finding], found: Finding | None) -> Finding | None:
     """Launches that need not be there at all are better left out than put into a graph: that comes first, if it gains."""
     if found is not None and any(each.code in _CAUSES and _gains(each) for each in earlier):
@@ -142,6 +164,10 @@ _DATA_DEPENDENT = r"^aten::(nonzero|masked_select|_?unique\w*)$"
 _REPEATS = "aten::repeat_interleave"
 _BY_A_NUMBER = r"^\[\[[\d, ]*\](, *\[\]){3}\]$"  # what is repeated is the only tensor
 PROGRAMS = "programs_per_step"  # in the evidence, of JAX
+ONE_PROGRAM = "one_program"  # in the evidence
+_UNROLL = "Loops inside of the program launch less with unroll= in jax.lax.scan."
+_MORE_IN_A_CALL = f"Compute more in each call of the program: a larger batch, or several steps at once, with jax.lax.scan over a stack of batches that are on the device. {_UNROLL}"
+_MORE_REQUESTS = f"Compute more requests in each call of the program. {_UNROLL}"
 OUTSIDE_GRAPHS = "kernels_outside_graphs_per_step"  # in the evidence
 _INTO_PROGRAM = "Put what runs beside the largest program into it: index, cast and reduce arrays inside of the function under jax.jit (pass it the array and the index), since each op of JAX outside of one is a program of its own."
 _REST = "Bring the rest of the step into the graphs that it has already: what runs between the compiled regions (casts, the loss, gradients that are added up, the optimizer), with torch.compile around the whole step (fullgraph=True shows what breaks a graph) and a fused optimizer, or one torch.cuda.graph of forward, backward and optimizer."

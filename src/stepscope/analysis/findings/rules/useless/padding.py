@@ -35,7 +35,6 @@ _OF_LISTS = "aten::_foreach"
 _COUNTED_TITLE = "Batches are padded to the longest sample of all"
 _MIXED_TITLE = "Batches mix samples of all lengths, and are mostly padding"
 _COMPARES = ("aten::eq", "aten::ne")
-_SIDES = 2
 _FILLS = ("aten::masked_fill", "aten::masked_fill_")
 
 
@@ -239,13 +238,13 @@ def _packs(case: Case) -> bool:
 
 def _are_pairs(text: str, strides: str | None) -> bool:
     """Of [samples, length, 1] and [samples, 1, length], or the same with an axis for heads."""
-    sides = held_shapes(text, strides)[:2]
-    if len(sides) < _SIDES or min(len(side) for side in sides) <= _SIDES:
+    try:
+        (first, *samples, rows, one), (second, *others, single, columns) = held_shapes(text, strides)[:2]
+    except ValueError:
         return False
-    (*samples, rows, one), (*others, single, columns) = sides
     if rows == 1:
         rows, one, single, columns = single, columns, rows, one
-    return samples == others and samples[0] > 1 and one == single == 1 < rows == columns
+    return samples == others and first == second > 1 and one == single == 1 < rows == columns
 
 
 def _masked_length(name: str, text: str, strides: str | None) -> int | None:

@@ -8,9 +8,10 @@ from stepscope.analysis.compute.unused_gradients import NODE, find_named, unused
 from stepscope.analysis.compute.unused_weights import unused_products
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change
-from stepscope.analysis.findings.device_work import free_of_work, without_work, work_of_instructions
+from stepscope.analysis.findings.device_work import free_of_work, without_work
 from stepscope.analysis.findings.dispatched import at_or_below, without_dispatch
 from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.programs.parts import part_of_program
 from stepscope.analysis.findings.promise import left_as_a_whole, timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.frozen_facts import noted_zeros
@@ -18,7 +19,7 @@ from stepscope.analysis.replay.plan import Plan
 from stepscope.analysis.serving.workload import INFERENCE
 from stepscope.analysis.xla.frozen_weights import FrozenWork, frozen_weights
 from stepscope.analysis.xla.hlo_module import read_module
-from stepscope.analysis.xla.ops import Program, programs_that_ran
+from stepscope.analysis.xla.ops import programs_that_ran
 from stepscope.names import short_name
 from stepscope.registers.calibration.launches import WITHOUT_GRAPH_LEAST, WITHOUT_GRAPH_MOST
 from stepscope.registers.policy.findings import MAJORITY, TOP_NAMES, WORTH_A_FINDING
@@ -89,7 +90,7 @@ def _in_programs(case: Case) -> Finding | None:
         work = frozen_weights(read_module(hlo), zeros)
         if work is None:
             continue
-        chosen = _left_of(case, Program(hlo, name), work)
+        chosen = _left_of(case, name, hlo, work)
         owned = free_of_work(case, chosen.filter(pl.col("most") == 0)["event"])
         ns = case.per_step(owned)
         if ns >= WORTH_A_FINDING * case.step_ns:
@@ -97,14 +98,12 @@ def _in_programs(case: Case) -> Finding | None:
     return None
 
 
-def _left_of(case: Case, program: Program, work: FrozenWork) -> pl.DataFrame:
+def _left_of(case: Case, name: str, hlo: bytes, work: FrozenWork) -> pl.DataFrame:
     """event, least, most: nothing is left of what only frozen weights need; at best, others write what is needed alone."""
-    gone = work_of_instructions(case, program, work.names).select(
-        "event", least=pl.lit(0.0), most=pl.lit(0.0)
-    )
+    gone = part_of_program(case, name, hlo, work.names).select("event", least=pl.lit(0.0), most=pl.lit(0.0))
     shorter = [
-        work_of_instructions(case, program, [name]).select("event", least=pl.lit(share), most=pl.lit(1.0))
-        for name, share in work.shorter.items()
+        part_of_program(case, name, hlo, [one]).select("event", least=pl.lit(share), most=pl.lit(1.0))
+        for one, share in work.shorter.items()
     ]
     return pl.concat([gone, *shorter]).unique("event", keep="first", maintain_order=True)
 
