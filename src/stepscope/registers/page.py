@@ -33,6 +33,7 @@ MODULES = (
     "policy.ranking",
     "policy.host_code",
     "policy.useless_work",
+    "policy.repeated_work",
     "policy.compute",
     "policy.capture",
     "policy.steps",

@@ -13,7 +13,8 @@ from stepscope.analysis.host.names import INPUT_THREAD
 from stepscope.analysis.host.tracks import by_track
 from stepscope.lazy import dataclass
 from stepscope.registers.policy.findings import LOOP_ITERATIONS, MAJORITY, NEARLY_ALL
-from stepscope.registers.policy.useless_work import EQUAL_RUNS, MORE_OPS_ALIKE
+from stepscope.registers.policy.repeated_work import EQUAL_RUNS
+from stepscope.registers.policy.useless_work import MORE_OPS_ALIKE
 from stepscope.trace.frames import filled, take, take_mean
 from stepscope.trace.lookup import is_named
 from stepscope.trace.trace import Trace

@@ -14,7 +14,7 @@ import msgspec
 import polars as pl
 
 from stepscope.lazy import dataclass
-from stepscope.registers.policy.useless_work import EXPERTS_LEAST, ROUTED_TOKENS_LEAST
+from stepscope.registers.policy.repeated_work import EXPERTS_LEAST, ROUTED_TOKENS_LEAST
 from stepscope.trace.lookup import is_named
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace

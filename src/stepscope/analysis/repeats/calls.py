@@ -26,7 +26,7 @@ from stepscope.analysis.repeats.kinds import CREATES
 from stepscope.analysis.repeats.op_call import Op, OpCall
 from stepscope.analysis.repeats.step_ops import StepOps, step_ops
 from stepscope.lazy import dataclass
-from stepscope.registers.policy.useless_work import (
+from stepscope.registers.policy.repeated_work import (
     OPS_OF_A_METRIC,
     REPEATED_CALLS_LEAST,
     REPEATED_FUNCTIONS_MOST,

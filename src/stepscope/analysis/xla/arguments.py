@@ -7,7 +7,7 @@ import re
 from stepscope.analysis.xla.hlo_module import Instruction, Module, Shape
 from stepscope.analysis.xla.instruction_cost import FORMATS, shape_bytes
 from stepscope.lazy import dataclass
-from stepscope.registers.policy.useless_work import SMALL_ARGUMENT_BYTES
+from stepscope.registers.policy.repeated_work import SMALL_ARGUMENT_BYTES
 
 _ROOT = re.compile(r"^(args\[\d+\]|kwargs\['[^']*'\]|\w+)")
 

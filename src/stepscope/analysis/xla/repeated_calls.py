@@ -17,7 +17,7 @@ from stepscope.analysis.xla.hlo_module import Shape, read_module
 from stepscope.analysis.xla.ops import events_of_programs, programs_that_ran
 from stepscope.lazy import dataclass
 from stepscope.registers.policy.findings import MAJORITY
-from stepscope.registers.policy.useless_work import REPEATED_CALLS_LEAST
+from stepscope.registers.policy.repeated_work import REPEATED_CALLS_LEAST
 from stepscope.trace.trace import Trace
 
 Array = tuple[int, tuple[int, ...]]

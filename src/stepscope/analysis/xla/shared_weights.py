@@ -23,7 +23,8 @@ from stepscope.analysis.xla.instruction_cost import (
 from stepscope.analysis.xla.loops import CALLS, WAITS, body_of, root_of
 from stepscope.lazy import dataclass
 from stepscope.registers.policy.findings import MAJORITY
-from stepscope.registers.policy.useless_work import CALLS_DEEPEST, SHARED_WEIGHTS_LEAST
+from stepscope.registers.policy.repeated_work import SHARED_WEIGHTS_LEAST
+from stepscope.registers.policy.useless_work import CALLS_DEEPEST
 
 # What comes out of them is what goes in, in another order, type or part.
 _SAME = ("bitcast", "convert", "transpose", "copy", "copy-start", "copy-done", "reshape")

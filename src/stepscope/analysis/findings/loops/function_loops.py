@@ -17,7 +17,7 @@ from stepscope.analysis.host.eager_calls import FUNCTION_CALL
 from stepscope.analysis.host.function_runs import FunctionRuns, find_repeated_function
 from stepscope.names import short_name
 from stepscope.registers.policy.findings import LOOP_LEAST
-from stepscope.registers.policy.useless_work import PREFIX_LEAST, TOKEN_RUN_LEAST, TOKEN_RUN_MOST
+from stepscope.registers.policy.repeated_work import PREFIX_LEAST, TOKEN_RUN_LEAST, TOKEN_RUN_MOST
 
 _TITLE = "A function runs many times per step: could it run once, on a batch?"
 PREFIX_CODE = "recomputed-prefix"

@@ -33,11 +33,7 @@ from stepscope.registers.policy.findings import (
     LOOP_LEAST,
     MAJORITY,
 )
-from stepscope.registers.policy.useless_work import (
-    PASSES_LEFT_MOST,
-    SHARED_WEIGHTS_LEAST,
-    UNSURE_PASSES,
-)
+from stepscope.registers.policy.repeated_work import PASSES_LEFT_MOST, SHARED_WEIGHTS_LEAST, UNSURE_PASSES
 
 _TITLE = "The model runs once for each input, where one batch would do"
 _PRODUCTS = {

@@ -15,7 +15,7 @@ from stepscope.analysis.xla.repeats.kept_weights import kept_weights
 from stepscope.analysis.xla.repeats.weight_work import WeightWork, weight_work
 from stepscope.lazy import dataclass
 from stepscope.registers.policy.findings import MAJORITY
-from stepscope.registers.policy.useless_work import PICKED_WEIGHTS_MOST
+from stepscope.registers.policy.repeated_work import PICKED_WEIGHTS_MOST
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,13 @@ from stepscope.analysis.xla.instruction_cost import Worker, known_trips
 from stepscope.analysis.xla.loops import body_of
 from stepscope.lazy import dataclass
 from stepscope.registers.policy.findings import NEARLY_ALL
-from stepscope.registers.policy.tables import XLA_CALL_DEPTH
-from stepscope.registers.policy.useless_work import (
+from stepscope.registers.policy.repeated_work import (
     FORWARD_OF_TRAINING_LEAST,
     FORWARD_OF_TRAINING_MOST,
     FORWARD_PRODUCTS_LEAST,
     SMALL_ARGUMENT_BYTES,
 )
+from stepscope.registers.policy.tables import XLA_CALL_DEPTH
 
 GRADIENT = b"transpose(jvp"
 

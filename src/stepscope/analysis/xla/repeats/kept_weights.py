@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from stepscope.analysis.xla.arguments import Argument
 from stepscope.analysis.xla.instruction_cost import FORMATS
 from stepscope.analysis.xla.repeated_calls import Arrivals
-from stepscope.registers.policy.useless_work import MODEL_LEAVES_LEAST
+from stepscope.registers.policy.repeated_work import MODEL_LEAVES_LEAST
 
 
 def kept_weights(given: Sequence[Argument], arrivals: Arrivals) -> list[Argument]:

@@ -15,8 +15,9 @@ from stepscope.analysis.xla.instruction_cost import SILENT, shape_bytes
 from stepscope.analysis.xla.loops import Flow, Taint, body_of
 from stepscope.analysis.xla.repeats.turns import given_to, turned
 from stepscope.lazy import dataclass
+from stepscope.registers.policy.repeated_work import PREFIX_LEAST
 from stepscope.registers.policy.tables import XLA_CALL_DEPTH
-from stepscope.registers.policy.useless_work import MASKED_PROGRAM_MOST, PREFIX_LEAST
+from stepscope.registers.policy.useless_work import MASKED_PROGRAM_MOST
 
 _INTEGERS = (4, 5, 8, 9)  # s32, s64, u32, u64
 _BOOLEAN = 1

@@ -29,11 +29,10 @@ from stepscope.registers.calibration.products import (
     PRODUCT_TRAFFIC_WORST,
     SHORTEST_PRODUCT_NS,
 )
+from stepscope.registers.policy.repeated_work import OUTSIDE_EFFICIENCY_LEAST, OUTSIDE_EFFICIENCY_MOST
 from stepscope.registers.policy.useless_work import (
     BROADCAST_ELEMENTS_LEAST,
     BROADCAST_LEFT_MOST,
-    OUTSIDE_EFFICIENCY_LEAST,
-    OUTSIDE_EFFICIENCY_MOST,
     PAIRS_PASSES_COMPILED,
     PAIRS_PASSES_LEAST,
     PAIRS_PASSES_MOST,

@@ -35,6 +35,7 @@ _OF_LISTS = "aten::_foreach"
 _COUNTED_TITLE = "Batches are padded to the longest sample of all"
 _MIXED_TITLE = "Batches mix samples of all lengths, and are mostly padding"
 _COMPARES = ("aten::eq", "aten::ne")
+_PAIR = ("rows", "columns")
 _FILLS = ("aten::masked_fill", "aten::masked_fill_")
 
 

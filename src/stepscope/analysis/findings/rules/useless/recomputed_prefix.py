@@ -16,7 +16,7 @@ from stepscope.analysis.findings.rule import Rule
 from stepscope.analysis.serving.workload import INFERENCE
 from stepscope.registers.policy.compute import SMALL_KERNEL_NS
 from stepscope.registers.policy.findings import MAJORITY
-from stepscope.registers.policy.useless_work import (
+from stepscope.registers.policy.repeated_work import (
     GROWING_CALLS_LEAST,
     GROWING_PREFIXES,
     PREFIX_LEAST,

@@ -20,7 +20,7 @@ from stepscope.analysis.xla.repeated_calls import codes_by_name, copied_to_devic
 from stepscope.analysis.xla.repeats.forward_again import GRADIENT, ForwardAgain, forward_again
 from stepscope.names import short_name
 from stepscope.registers.policy.findings import WORTH_A_FINDING
-from stepscope.registers.policy.useless_work import FORWARD_RUNS_LEAST, FORWARD_RUNS_MOST, UNSURE_BATCH
+from stepscope.registers.policy.repeated_work import FORWARD_RUNS_LEAST, FORWARD_RUNS_MOST, UNSURE_BATCH
 
 _PREFIX = "jit_"
 

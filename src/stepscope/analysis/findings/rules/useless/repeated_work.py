@@ -19,7 +19,7 @@ from stepscope.analysis.xla.repeated_calls import RepeatedCalls, repeated_calls
 from stepscope.analysis.xla.same_work import SameWork, same_work
 from stepscope.names import short_name
 from stepscope.registers.policy.findings import TOP_NAMES
-from stepscope.registers.policy.useless_work import REPEATED_WORK_LEAST
+from stepscope.registers.policy.repeated_work import REPEATED_WORK_LEAST
 
 _PREFIX = "jit_"
 _OF_CALLS = ("compute", "copy", "device_gap", "dispatch", "python")

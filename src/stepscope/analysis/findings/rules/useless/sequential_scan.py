@@ -19,12 +19,14 @@ from stepscope.analysis.xla.recurrences import Recurrence, recurrences_of
 from stepscope.registers.policy.compute import SMALL_KERNEL_NS
 from stepscope.registers.policy.device_findings import TURNS_OF_LOOP
 from stepscope.registers.policy.findings import LOOP_LEAST, MAJORITY
-from stepscope.registers.policy.useless_work import (
-    CONVOLUTION_PASSES,
+from stepscope.registers.policy.repeated_work import (
     OUTSIDE_EFFICIENCY_LEAST,
     OUTSIDE_EFFICIENCY_MOST,
     OUTSIDE_LEAST,
     OUTSIDE_MOST,
+)
+from stepscope.registers.policy.useless_work import (
+    CONVOLUTION_PASSES,
     SCAN_KERNEL_MOST_NS,
     SCAN_LEFT_MOST,
     SCAN_PASSES_LEAST,

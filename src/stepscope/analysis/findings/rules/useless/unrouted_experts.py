@@ -11,7 +11,7 @@ from stepscope.analysis.findings.promise import of_kernels
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.ops.experts import Experts, find_experts
 from stepscope.analysis.ops.forward_backward import forward_ops
-from stepscope.registers.policy.useless_work import ROUTED_MOST
+from stepscope.registers.policy.repeated_work import ROUTED_MOST
 
 
 def find(case: Case) -> Finding | None:

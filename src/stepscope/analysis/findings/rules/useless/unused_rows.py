@@ -23,11 +23,7 @@ from stepscope.analysis.xla.hlo_module import read_module
 from stepscope.analysis.xla.ops import programs_that_ran
 from stepscope.analysis.xla.unread_rows import unread_rows
 from stepscope.registers.policy.findings import MAJORITY
-from stepscope.registers.policy.useless_work import (
-    IGNORED_LABELS_LEAST,
-    ROWS_LEFT_MOST,
-    UNUSED_ROWS_LEAST,
-)
+from stepscope.registers.policy.useless_work import IGNORED_LABELS_LEAST, ROWS_LEFT_MOST, UNUSED_ROWS_LEAST
 from stepscope.trace.frames import take_largest
 from stepscope.units import percent
 

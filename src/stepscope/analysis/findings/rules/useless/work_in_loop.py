@@ -16,7 +16,7 @@ from stepscope.analysis.xla.loops import LoopWork, loop_work
 from stepscope.analysis.xla.ops import programs_that_ran
 from stepscope.registers.policy.compute import SMALL_KERNEL_NS
 from stepscope.registers.policy.findings import LOOP_LEAST, WORTH_SHOWING
-from stepscope.registers.policy.useless_work import (
+from stepscope.registers.policy.repeated_work import (
     OUTSIDE_EFFICIENCY_LEAST,
     OUTSIDE_EFFICIENCY_MOST,
     OUTSIDE_LEAST,
