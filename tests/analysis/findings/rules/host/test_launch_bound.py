@@ -12,7 +12,7 @@ from stepscope.reports.build import report
 from tests.analysis.findings.op_steps import Op, case
 from tests.builders.cases import case_of_text, findings_of, gemm, steps
 
-FIXTURES = Path(__file__).parents[3] / "fixtures"
+FIXTURES = Path(__file__).parents[4] / "fixtures"
 
 
 def found_in(path: Path) -> dict[str, Finding]:
