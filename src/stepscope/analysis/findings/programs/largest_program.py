@@ -16,12 +16,11 @@ _PREFIX = "jit_"
 def in_largest_program(case: Case) -> pl.Series:
     """For every event whether it is a call of the program with the most work, or inside of one; without work, the longest calls."""
     events = case.trace.events
-    return at_or_inside(
-        events, events["name"].cast(pl.String).eq_missing(pl.Series([_call_of_largest(case)]))
-    )
+    return at_or_inside(events, events["name"].cast(pl.String).eq_missing(pl.Series([call_of_largest(case)])))
 
 
-def _call_of_largest(case: Case) -> str | None:
+def call_of_largest(case: Case) -> str | None:
+    """The name of its calls."""
     events, runs = case.trace.events, program_runs(case)
     if runs is None:
         calls = events.filter(is_named(events, PROGRAM_CALLS), pl.col("step").is_not_null())

@@ -12,7 +12,7 @@ from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.profiler_doubt import withdraw, without_doubt
-from stepscope.analysis.findings.programs.largest_program import in_largest_program
+from stepscope.analysis.findings.programs.largest_program import call_of_largest, in_largest_program
 from stepscope.analysis.findings.promise import left_by_replay, timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host import optimizer_loop
@@ -73,7 +73,7 @@ def find(case: Case) -> Finding | None:
     if first is not None:
         _say_second_stage(case, launches, first)
         return None
-    if case.device is not None and case.trace.info.framework == "jax":
+    if case.device is not None and case.trace.info.framework == "jax" and not _repeats_largest(case):
         return _find_beside_program(case, launches)
     title = RULE.title_for(case.has_device)
     graph = launches.changed
@@ -87,6 +87,11 @@ def find(case: Case) -> Finding | None:
         found.detail += _WAITS.format(waits)
         return found
     return behind_causes(case.earlier, without_doubt(case, found, graph.smallest))
+
+
+def _repeats_largest(case: Case) -> bool:
+    """Whether a step of JAX calls its largest program again and again: those calls can become one."""
+    return count_calls(case).get(call_of_largest(case) or "", 0.0) >= FEWEST_PIECES
 
 
 def _find_beside_program(case: Case, launches: Launches) -> Finding | None:
