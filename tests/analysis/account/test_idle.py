@@ -145,6 +145,29 @@ def test_a_host_that_was_hardly_ahead_launches_as_late_without_the_wait(begun: i
     )
 
 
+def test_what_a_host_lost_in_one_wait_it_lacks_after_the_next() -> None:
+    """Held up for 90 µs by the first wait, of which it was late by 15 µs there: without the waits, it would not be late after the second."""
+    check(
+        """
+        track     start  dur  name                   kind        launches
+        main          0  300  ProfilerStep#1         annotation  -
+        main          0    5  cudaLaunchKernel       runtime     first
+        stream 7      5   95  first                  kernel      -
+        main         10   95  aten::item             op          -
+        main         10   95  cudaStreamSynchronize  runtime     -
+        main        105   15  aten::mm               op          -
+        main        115    5  cudaLaunchKernel       runtime     second
+        stream 7    120   20  second                 kernel      -
+        main        130   20  aten::item             op          -
+        main        130   20  cudaStreamSynchronize  runtime     -
+        main        150   50  aten::mm               op          -
+        main        195    5  cudaLaunchKernel       runtime     third
+        stream 7    200  100  third                  kernel      -
+        """,
+        "compute=215 dispatch=5 sync=80 (aten::item)",
+    )
+
+
 def test_long_work_of_the_user_after_a_wait_is_not_the_waits() -> None:
     check(
         """

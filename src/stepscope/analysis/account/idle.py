@@ -122,8 +122,8 @@ def _charged_to_waits(
 ) -> pl.DataFrame:
     """In a gap that began while the host waited for the device, the time until more work came is the wait's.
 
-    Of what the host did after the wait, that is no more than it had waited for the device when that was done: so much earlier would
-    it have come to it. A host that was hardly ahead of the device launches as late without the wait.
+    Of what the host did after waits, that is no more than it had waited for the device in all of them: so much earlier would it have
+    come to it. A host that was hardly ahead of the device launches as late without the waits.
     """
     causes = host_causes(trace)
     if pieces.is_empty() or not (causes["waits"].any() or len(silent)):
@@ -151,6 +151,7 @@ def _charged_to_waits(
     spent = (pl.col("end_ns") - pl.col("start_ns")).sum().over("gap", "part", "named_by")
     # An op or a function that takes long on the host would take it without the wait, too.
     brief = pl.col("part").is_in(["python", "dispatch"]) & (spent <= EAGER_PAUSE_NS)
+    joined = _with_time_held(joined.with_columns(after_ns=pl.when(_AFTER).then(_NS).otherwise(0)))
     charged = pl.col("part").is_in(["unexplained", "sync"]) | (brief & _held_up())
     blamed = joined.with_columns(
         part=pl.when(charged).then(part("sync")).otherwise("part"),
@@ -161,12 +162,33 @@ def _charged_to_waits(
     return pl.concat([pieces.filter(~in_blamed), blamed.select(pieces.columns)])
 
 
+_NS = pl.col("end_ns") - pl.col("start_ns")
+_AFTER = pl.col("start_ns") >= pl.col("woken_ns")
+
+
+def _with_time_held(pieces: pl.DataFrame) -> pl.DataFrame:
+    """held_ns of each gap: for how long after its wait the host is late by the waits so far, beyond what earlier gaps took of that."""
+    gaps = pieces.group_by("gap", maintain_order=True).agg(
+        pl.col("wait_track", "wait_ns", "dry_ns").first(), pl.col("after_ns").sum()
+    )
+    gaps = gaps.sort("wait_track", "dry_ns")
+    # A wait may last beyond several gaps: each time counts once.
+    since = pl.max_horizontal("wait_ns", pl.col("dry_ns").shift(1).over("wait_track"))
+    gaps = gaps.with_columns(
+        late=(pl.col("dry_ns") - since).clip(0).cum_sum().over("wait_track"),
+        asked=pl.col("after_ns").cum_sum().over("wait_track"),
+    )
+    lacking = (pl.col("late") - pl.col("asked")).cum_min().over("wait_track").clip(upper_bound=0)
+    taken = pl.col("asked") + lacking
+    gaps = gaps.with_columns(taken=taken)
+    held = pl.col("taken") - pl.col("taken").shift(1, fill_value=0).over("wait_track")
+    return pieces.join(gaps.select("gap", held_ns=held), on="gap", how="left", maintain_order="left")
+
+
 def _held_up() -> pl.Expr:
     """Whether the host would have come to a piece before the device was done, had it not waited; pieces of a gap, in any order."""
-    ns = pl.col("end_ns") - pl.col("start_ns")
-    after = pl.when(pl.col("start_ns") >= pl.col("woken_ns")).then(ns).otherwise(0)
-    middle = after.cum_sum().over("gap", order_by="start_ns") - after / 2
-    return middle <= pl.col("dry_ns") - pl.col("wait_ns")
+    middle = pl.col("after_ns").cum_sum().over("gap", order_by="start_ns") - pl.col("after_ns") / 2
+    return middle <= pl.col("held_ns")
 
 
 def _profiler_overhead(trace: Trace, pieces: pl.DataFrame) -> pl.DataFrame:
