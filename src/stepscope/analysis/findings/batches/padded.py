@@ -65,13 +65,17 @@ def padded(case: Case, masked_length: int | None) -> Padded | None:
     if counted.longest_share > LONGEST_OF_BATCH_MOST:
         least, most = counted.mean_share, counted.longest_share
     elif case.runs_programs:
-        least, most = _bucket_shares(counted)
+        least, most = bucket_shares(counted)
     else:
         least, most = counted.longest_share, min(1.0, BUCKETS_MOST * counted.longest_share)
-    return Padded(length, least, most, counted, case.runs_programs) if (least * most) ** 0.5 <= PADDING_LEFT_MOST else None
+    return (
+        Padded(length, least, most, counted, case.runs_programs)
+        if (least * most) ** 0.5 <= PADDING_LEFT_MOST
+        else None
+    )
 
 
-def _bucket_shares(counted: CountedLengths) -> tuple[float, float]:
+def bucket_shares(counted: CountedLengths) -> tuple[float, float]:
     """Where each length is compiled: about the next power of two, but no less than the longest sample."""
     bucket = 2 ** math.ceil(math.log2(max(1.0, counted.longest))) / counted.positions
     least = max(counted.longest_share, COMPILED_BUCKETS_LEAST * bucket)
