@@ -18,7 +18,8 @@ from stepscope.analysis.account.places import BEFORE, END, places
 from stepscope.analysis.account.unrecorded_waits import unrecorded_waits
 from stepscope.analysis.host.causes import host_causes
 from stepscope.analysis.parts import BUSY_PARTS, PARTS, spoken
-from stepscope.analysis.replay.plan import Plan, full_queue
+from stepscope.analysis.replay.blocked import full_queue
+from stepscope.analysis.replay.plan import Plan
 from stepscope.analysis.steps.find import Steps
 from stepscope.lazy import dataclass
 from stepscope.native import order

@@ -78,10 +78,21 @@ def test_turned_off(tmp_path: Path) -> None:
 
 
 @needs("jax")
-def test_ids_that_jax_has_on_a_device(tmp_path: Path) -> None:
-    told(JOB.with_name("lengths_of_jax_job.py"), tmp_path)
+@pytest.mark.parametrize(("how", "calls"), [("device", 1), ("numpy", 3)])
+def test_ids_that_jax_has_on_a_device_or_is_given(how: str, calls: int, tmp_path: Path) -> None:
+    found = told(JOB.with_name("lengths_of_jax_job.py"), tmp_path, how)
     [note] = sidecars(tmp_path)
-    assert note["lengths"] == [row("ids", [4, 64], 18.0, 32.0, calls=1, framework="jax")]
+    assert note["lengths"] == [row("ids", [4, 64], 18.0, 32.0, calls=calls, framework="jax")]
+    assert (found["hook"], found["heard"]) == (False, 0)
+
+
+@needs("jax")
+def test_a_hook_that_somebody_else_uses_stays_theirs(tmp_path: Path) -> None:
+    found = told(JOB.with_name("lengths_of_jax_job.py"), tmp_path, "taken")
+    [note] = sidecars(tmp_path)
+    assert note["lengths"] == []
+    assert found["hook"]
+    assert found["heard"] >= 4
 
 
 def test_what_fails_or_is_not_imported_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

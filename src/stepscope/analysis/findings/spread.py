@@ -142,6 +142,13 @@ OF_ZEROS = Spread(
     OF_BOUNDS.worst,
     always=True,
 )
+# Which lengths are compiled, and so how long a batch of short samples becomes, is up to people.
+OF_CHOSEN_SHAPES = Spread(
+    UNFORESEEN_ABOVE_OF_DEVICE,
+    UNFORESEEN_BELOW_OF_DEVICE,
+    BEST_TOGETHER_OF_DEVICE,
+    WORST_TOGETHER_OF_DATA,
+)
 # What a compiled program computes again it may compute for nothing: some became slower when it was kept, so that the low end stays.
 OF_KEPT = Spread(
     UNFORESEEN_ABOVE_OF_DEVICE,
@@ -191,7 +198,6 @@ _RARE = frozenset(
         "fft-length",
         "full-sort",
         "one-hot-product",
-        "recomputed-prefix",
         "repeated-backward",
         "repeated-rows",
         "repeated-work",

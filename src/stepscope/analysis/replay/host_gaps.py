@@ -12,12 +12,11 @@ import polars as pl
 
 from stepscope.analysis.account.unrecorded_waits import unrecorded_waits
 from stepscope.analysis.host.causes import is_wait
+from stepscope.analysis.replay.blocked import blocked
 from stepscope.analysis.steps.find import Steps
 from stepscope.lazy import dataclass
-from stepscope.registers.calibration.launches import BLOCKED_LAUNCH_NS, FULL_QUEUE_TIMES
 from stepscope.registers.policy.capture import LIGHT_THREAD_SHARE, LIGHT_UNSEEN_SHARE
 from stepscope.statistics.slow_steps import slow_limit
-from stepscope.trace.frames import take_median
 from stepscope.trace.trace import Trace
 
 _WORK = ("kernel", "copy", "memset")
@@ -92,12 +91,14 @@ def _launches(trace: Trace, waiting: pl.Series) -> pl.DataFrame:
     rows = rows.select(
         "call", name=events["name"].gather(rows["work"]).cast(pl.String), track=events["track"].gather(at),
         start_ns=events["start_ns"].gather(at), dur_ns=events["dur_ns"].gather(at).cast(pl.Int64), waits=waiting.gather(at),
+        begun=events["start_ns"].gather(rows["work"]),
     )  # fmt: skip
-    usual = int(take_median(rows.filter(~pl.col("waits"))["dur_ns"]))
-    is_full = pl.col("dur_ns") > max(FULL_QUEUE_TIMES * usual, BLOCKED_LAUNCH_NS)
+    launching = rows.filter(~pl.col("waits"))
+    full, usual = blocked(launching)
+    is_full = pl.col("call").is_in(launching["call"].filter(full).implode())
     own = pl.when("waits").then(0).when(is_full).then(usual).otherwise("dur_ns")
     rows = rows.with_columns(own_ns=own, end_ns=pl.col("start_ns") + pl.col("dur_ns"))
-    return rows.sort("start_ns", "call")
+    return rows.drop("begun").sort("start_ns", "call")
 
 
 def _waits(trace: Trace, waiting: pl.Series) -> pl.DataFrame:

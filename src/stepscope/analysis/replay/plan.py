@@ -26,6 +26,7 @@ from stepscope.analysis.host.tracks import by_track
 from stepscope.analysis.part_column import Part
 from stepscope.analysis.parts import PARTS
 from stepscope.analysis.replay.awaited import awaited
+from stepscope.analysis.replay.blocked import full_queue
 from stepscope.analysis.replay.late_waits import with_late_waits
 from stepscope.analysis.replay.queue_gaps import queue_gaps
 from stepscope.analysis.steps.find import Steps
@@ -33,10 +34,10 @@ from stepscope.analysis.steps.host_runs import host_runs
 from stepscope.lazy import dataclass
 from stepscope.native.host import replay as native
 from stepscope.native.host.work import FULL, NONE, WAITS, HostWork
-from stepscope.registers.calibration.launches import BLOCKED_LAUNCH_NS, FULL_QUEUE_TIMES, LAUNCH_LATENCY_NS
+from stepscope.registers.calibration.launches import LAUNCH_LATENCY_NS
 from stepscope.registers.levels import IDLE_LAUNCH_QUANTILE
 from stepscope.trace.columns import buffer, series
-from stepscope.trace.frames import conform, take_largest, take_median
+from stepscope.trace.frames import conform, take_largest
 from stepscope.trace.trace import Trace
 
 # The host's time without the profiler: at best, as expected, at worst.
@@ -260,16 +261,6 @@ def _host_work(trace: Trace, steps: Steps, spans: pl.DataFrame, main: int) -> pl
             "recorded_ns": series("recorded_ns", ns, pl.Int64),
         }
     )
-
-
-def full_queue(trace: Trace) -> tuple[pl.Series, int]:
-    """Launches that took many times the usual, and the usual: they waited for room in the queue, which is the
-    device's time, not the host's."""
-    calls = trace.links.filter(pl.col("why") == "launch")["from"].unique()
-    durations = trace.events["dur_ns"].gather(calls)
-    usual = int(take_median(durations))
-    full = calls.filter(durations > max(FULL_QUEUE_TIMES * usual, BLOCKED_LAUNCH_NS))
-    return pl.repeat(False, len(trace.events), dtype=pl.Boolean, eager=True).scatter(full, True), usual
 
 
 def sums(values: pl.Series, until: pl.Series) -> pl.Series:

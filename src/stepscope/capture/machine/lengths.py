@@ -2,8 +2,8 @@
 
 A profile has shapes and no values: a batch that is mostly padding looks as a full one does. While a window is open, three functions
 of PyTorch are wrapped; a few of the ids, masks and lengths that they are given are kept, and looked at once the window has closed.
-Of JAX, the ids that are still on a device then are looked at. Inside of a step nothing is launched, and nothing that fails reaches
-the job. Only how long samples are is written, never what they say.
+Of JAX, the ids that are still on a device then are looked at, and those that compiled functions were given as arrays of NumPy. Inside
+of a step nothing is launched, and nothing that fails reaches the job. Only how long samples are is written, never what they say.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from stepscope.capture.machine.ears import Ears, Function, is_transformed
+from stepscope.capture.machine.given import GivenArrays
 from stepscope.capture.machine.matrices import SWITCH, devices_of, has_room
 
 _EMBEDDING, _ATTENTION, _CTC = "embedding", "scaled_dot_product_attention", "ctc_loss"
@@ -53,7 +54,7 @@ class Lengths:
         self._calls: dict[tuple[Any, ...], _Call] = {}
         self._bytes = 0
         self._torch: Any = None
-        self._with_jax = False
+        self._given: GivenArrays | None = None  # where JAX is used
         self._devices: tuple[str, ...] = ()
 
     def start(self, frameworks: Iterable[str]) -> None:
@@ -62,7 +63,9 @@ class Lengths:
         if wanted == "0":
             return
         names = list(frameworks)
-        self._with_jax = "jax" in names
+        if "jax" in names:
+            self._given = GivenArrays(_has_shape_of_ids)
+            self._given.open()
         torch = sys.modules.get("torch")
         if torch is None or "torch" not in names:
             return
@@ -75,17 +78,22 @@ class Lengths:
 
     def pause(self) -> None:
         """Listen no more, until resumed."""
+        if self._given is not None:
+            self._given.close()
         if self._torch is not None:
             _EARS.close(self._torch, self)
 
     def resume(self) -> None:
         """Listen again."""
+        if self._given is not None:
+            self._given.open()
         if self._torch is not None:
             _EARS.open(self._torch, self)
 
     def forget(self) -> None:
         """Nothing is to be counted."""
         self.pause()
+        self._given = None
         self._calls.clear()
 
     def note(self, name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
@@ -152,7 +160,10 @@ class Lengths:
         return rows
 
     def _in_jax(self) -> list[_Batch]:
-        return _on_devices() if self._with_jax else []
+        if self._given is None:
+            return []
+        given = [_batch_of(sys.modules["numpy"], each) for each in self._given.taken()]
+        return given + _on_devices()
 
     def _in_torch(self, calls: list[_Call]) -> list[_Batch]:
         torch = self._torch
@@ -211,14 +222,23 @@ def _on_devices() -> list[_Batch]:
         return []
     arrays = [each for each in jax.live_arrays() if _is_of_ids(each)][:_MOST_ARRAYS]
     with jax.transfer_guard("allow"):
-        return [_Batch(_IDS, each.shape[1], _of_array(numpy, each)) for each in arrays]
+        return [_batch_of(numpy, each) for each in arrays]
+
+
+def _batch_of(numpy: Any, array: Any) -> _Batch:
+    return _Batch(_IDS, array.shape[1], _of_array(numpy, array))
+
+
+def _has_shape_of_ids(array: Any) -> bool:
+    """Of two dimensions, samples and positions."""
+    if array.ndim != 2 or str(array.dtype) not in ("int32", "int64", "uint16"):
+        return False
+    return bool(array.shape[0] >= _SAMPLES_LEAST and array.shape[1] >= _POSITIONS_LEAST)
 
 
 def _is_of_ids(array: Any) -> bool:
-    """Of two dimensions, samples and positions, and not too large to be copied."""
-    if array.is_deleted() or array.ndim != 2 or str(array.dtype) not in ("int32", "int64", "uint16"):
-        return False
-    if array.shape[0] < _SAMPLES_LEAST or array.shape[1] < _POSITIONS_LEAST:
+    """Of such a shape, and not too large to be copied."""
+    if array.is_deleted() or not _has_shape_of_ids(array):
         return False
     return len(array.devices()) == 1 and array.is_fully_addressable and array.nbytes <= _MOST_ARRAY_BYTES
 

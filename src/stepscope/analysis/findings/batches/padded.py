@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
+
 import polars as pl
 
 from stepscope.analysis.findings.case import Case
+from stepscope.analysis.findings.spread import OF_CHOSEN_SHAPES, OF_DEVICE, Spread
 from stepscope.analysis.lengths import OF_IDS, OF_MASK, TOLD, CountedLengths, counted_lengths
 from stepscope.analysis.ops.shapes import shapes_in
 from stepscope.lazy import dataclass
 from stepscope.registers.policy.findings import MAJORITY, STEPS_TO_KNOW_WARM_UP
 from stepscope.registers.policy.useless_work import (
     BUCKETS_MOST,
+    COMPILED_BUCKETS_LEAST,
     COMPILED_BUCKETS_MOST,
     LONGEST_OF_BATCH_MOST,
     NOT_PADDING_LEAST,
@@ -33,6 +37,14 @@ class Padded:
     least: float
     most: float
     counted: CountedLengths | None = None
+    is_compiled: bool = False
+
+    @property
+    def spread(self) -> Spread | None:
+        """What was counted varies less than what is guessed; of lengths that are compiled, which ones there are is up to people."""
+        if self.counted is None:
+            return None
+        return OF_CHOSEN_SHAPES if self.is_compiled and not self.is_mixed else OF_DEVICE
 
     @property
     def is_mixed(self) -> bool:
@@ -52,10 +64,22 @@ def padded(case: Case, masked_length: int | None) -> Padded | None:
     length = masked_length or counted.positions
     if counted.longest_share > LONGEST_OF_BATCH_MOST:
         least, most = counted.mean_share, counted.longest_share
+    elif case.runs_programs:
+        least, most = bucket_shares(counted)
     else:
-        more = COMPILED_BUCKETS_MOST if case.runs_programs else BUCKETS_MOST
-        least, most = counted.longest_share, min(1.0, more * counted.longest_share)
-    return Padded(length, least, most, counted) if (least * most) ** 0.5 <= PADDING_LEFT_MOST else None
+        least, most = counted.longest_share, min(1.0, BUCKETS_MOST * counted.longest_share)
+    return (
+        Padded(length, least, most, counted, case.runs_programs)
+        if (least * most) ** 0.5 <= PADDING_LEFT_MOST
+        else None
+    )
+
+
+def bucket_shares(counted: CountedLengths) -> tuple[float, float]:
+    """Where each length is compiled: about the next power of two, but no less than the longest sample."""
+    bucket = 2 ** math.ceil(math.log2(max(1.0, counted.longest))) / counted.positions
+    least = max(counted.longest_share, COMPILED_BUCKETS_LEAST * bucket)
+    return min(1.0, least), min(1.0, COMPILED_BUCKETS_MOST * bucket)
 
 
 def _counted(case: Case, masked_length: int | None) -> CountedLengths | None:

@@ -6,9 +6,11 @@ import dataclasses
 
 import pytest
 
+from stepscope.analysis.findings.batches.padded import bucket_shares
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.rules.useless.padding import find
+from stepscope.analysis.lengths import CountedLengths
 from stepscope.trace.trace import Trace
 from tests.analysis.compute.traces import compute_trace
 from tests.analysis.findings.op_steps import GEMM, Op
@@ -151,3 +153,12 @@ def test_a_recurrent_network_launches_less_for_fewer_positions() -> None:
 
     assert found("aten::_cudnn_rnn").speedup.mid > 1.8
     assert found("aten::linear").speedup.mid < 1.3
+
+
+@pytest.mark.parametrize(
+    ("longest", "least", "most"),
+    [(71, 0.75 * 128, 1.2 * 128), (120, 120, 1.2 * 128), (128, 128, 1.2 * 128), (300, 384, 512)],
+)
+def test_compiled_lengths_are_about_the_next_power_of_two(longest: float, least: float, most: float) -> None:
+    one = CountedLengths("jax", "ids", (64, 512), 3, 25.0, longest)
+    assert bucket_shares(one) == pytest.approx((least / 512, most / 512))

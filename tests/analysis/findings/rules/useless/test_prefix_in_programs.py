@@ -61,3 +61,10 @@ def test_the_token_may_be_written_by_another_program() -> None:
 def test_silent_where_no_token_is_written_or_little_is_computed(given: dict[str, object]) -> None:
     found = found_in(**given)  # type: ignore[arg-type]
     assert "recomputed-prefix" not in found or found["recomputed-prefix"].speedup.high < 1.05
+
+
+def test_the_prompt_is_computed_once_in_any_case() -> None:
+    """Of 32 positions 8 calls write 8: the others are the prompt, which takes three quarters of a call."""
+    few, many = (found_in(calls=calls)["recomputed-prefix"].speedup for calls in (8, 16))
+    assert few.high < 8 / 0.75
+    assert few.mid < many.mid

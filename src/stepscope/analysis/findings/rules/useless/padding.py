@@ -14,7 +14,6 @@ from stepscope.analysis.findings.promise import shorten_kernels, timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host.optimizer_loop import in_optimizer
 from stepscope.analysis.findings.rules.kernels.unfused_attention import RULE as UNFUSED
-from stepscope.analysis.findings.spread import OF_DEVICE
 from stepscope.analysis.findings.transfers.staging import is_staging, sends_weights, uploads
 from stepscope.analysis.ops.shapes import held_shapes, recorded_strides, shapes_in
 from stepscope.analysis.replay.plan import Plan
@@ -114,11 +113,11 @@ def _evidence(batches: Padded) -> dict[str, Any]:
 
 
 def _words(batches: Padded) -> dict[str, Any]:
-    """What was counted varies less than what is guessed, where one length decides."""
+    """Of batches whose lengths were counted."""
     if batches.counted is None:
         return {}
     title = _MIXED_TITLE if batches.is_mixed else _COUNTED_TITLE
-    return {"title": title, "spread": OF_DEVICE}
+    return {"title": title, "spread": batches.spread}
 
 
 def _of_weights_alone(case: Case, batches: Padded) -> pl.Series:
@@ -271,7 +270,7 @@ RULE: Rule[Case] = Rule(
     page="ops",
     certainty=UNSURE_PADDING,
     owns="the remaining `compute`, without a device the ops that the host computes, if all steps have sequences of the same length, and attention gets a mask per sample, or the capture counted how long samples are: by masks, by token ids that end in one value, or as a CTC loss is given them. Nothing is found where they fill the batches",
-    change="all kernels except the optimizer's take 25 to 80 % of their time (if the capture counted lengths, the share of the longest sample of a batch, up to 1.2 times that, and where each length is compiled up to 1.7 times; where that is more than three quarters, the mean share at best; kernels whose shapes have no such dimension stay, and launches of cuDNN's recurrent networks shrink, too), attention kernels the square of that share, and copies of the batch to the device shrink likewise; at best, the host also makes the batch faster by the same share, as for batches padded to their own longest sample. Without a device, the same of the ops that the host computes",
+    change="all kernels except the optimizer's take 25 to 80 % of their time (if the capture counted lengths, the share of the longest sample of a batch, up to 1.2 times that, and where each length is compiled 0.75 to 1.2 times the next power of two; where that is more than three quarters, the mean share at best; kernels whose shapes have no such dimension stay, and launches of cuDNN's recurrent networks shrink, too), attention kernels the square of that share, and copies of the batch to the device shrink likewise; at best, the host also makes the batch faster by the same share, as for batches padded to their own longest sample. Without a device, the same of the ops that the host computes",
     fix={
         "pytorch": "Pad each batch to its own longest sample (in collate_fn), and put samples of similar length together (a sampler by length); or pack samples into one sequence (torch.nested, varlen attention).",
         "jax": "Pad batches to a few lengths (buckets), each compiled once, instead of to the longest sample of all.",

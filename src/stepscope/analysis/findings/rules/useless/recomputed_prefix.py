@@ -14,12 +14,13 @@ from stepscope.analysis.findings.programs.prefixes import programs_over_prefixes
 from stepscope.analysis.findings.promise import of_kernels
 from stepscope.analysis.findings.rule import Rule
 from stepscope.analysis.serving.workload import INFERENCE
-from stepscope.registers.policy.compute import SMALL_KERNEL_NS
 from stepscope.registers.policy.findings import MAJORITY
 from stepscope.registers.policy.repeated_work import (
     GROWING_CALLS_LEAST,
     GROWING_PREFIXES,
     PREFIX_LEAST,
+    TOKEN_KERNEL_LEAST_NS,
+    TOKEN_KERNEL_MOST_NS,
     TOKEN_OF_BOUND_LEAST,
     TOKEN_OF_BOUND_MOST,
 )
@@ -55,28 +56,37 @@ def _in_programs(case: Case, bytes_per_s: float) -> Finding | None:
 
 
 def _of_text(rows: pl.DataFrame, bytes_per_s: float) -> pl.DataFrame:
-    """The rows with least and most: the work of one position, and in the first call that of the prompt, which may be short."""
-    taken = pl.col("dur_ns").clip(lower_bound=1)
-    one = pl.max_horizontal(1 / pl.col("length"), SMALL_KERNEL_NS / taken / 2)
-    kept = pl.col("kept_bytes") / bytes_per_s * 1e9 / taken
-    most = pl.max_horizontal(2 * one, kept / TOKEN_OF_BOUND_LEAST) + 1 / pl.col("calls")
+    """The rows with least and most: the work of one position, and in one call that of the prompt.
+
+    Each call writes a token, so that the prompt has the positions that no call writes; at worst, that call takes as long as before.
+    """
+    kept = pl.col("kept_bytes") / bytes_per_s * 1e9
+    least, most = _of_token(1 / pl.col("length"), kept, pl.col("dur_ns").clip(lower_bound=1))
+    prompt = (1 - pl.col("calls") / pl.col("length")).clip(lower_bound=0.0)
     return rows.with_columns(
-        least=pl.max_horizontal(one, kept / TOKEN_OF_BOUND_MOST).clip(upper_bound=1.0),
-        most=most.clip(upper_bound=1.0),
+        least=(least + prompt / pl.col("calls")).clip(upper_bound=1.0),
+        most=(most + 1 / pl.col("calls")).clip(upper_bound=1.0),
+    )
+
+
+def _of_token(share: pl.Expr, read_ns: pl.Expr, taken: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
+    """Least and most of the time `taken` that the work of one token takes: what it reads, but no less than a small kernel does."""
+    return (
+        pl.max_horizontal(share, TOKEN_KERNEL_LEAST_NS / taken, read_ns / TOKEN_OF_BOUND_MOST / taken),
+        pl.max_horizontal(2 * share, TOKEN_KERNEL_MOST_NS / taken, read_ns / TOKEN_OF_BOUND_LEAST / taken),
     )
 
 
 def _chosen(case: Case, tokens: float) -> pl.DataFrame:
     """event, least, most: each kernel does the work of one token, but no faster than its weights are read or it starts."""
     kernels = case.compute.kernels.filter(pl.col("time_ns") > 0)
-    start = SMALL_KERNEL_NS / pl.col("time_ns") / 2
-    one = pl.max_horizontal(pl.lit(1 / tokens), start)
-    weights = pl.col("weight_bytes").fill_null(0) / case.peaks.bytes_per_s * 1e9 / pl.col("time_ns")  # type: ignore[union-attr]
+    weights = pl.col("weight_bytes").fill_null(0) / case.peaks.bytes_per_s * 1e9  # type: ignore[union-attr]
+    least, most = _of_token(pl.lit(1 / tokens), weights, pl.col("time_ns"))
     rows = kernels.join(_weights(case), on="event", how="left", maintain_order="left")
     return rows.select(
         "event",
-        least=pl.max_horizontal(one, weights / TOKEN_OF_BOUND_MOST).clip(upper_bound=1.0),
-        most=pl.max_horizontal(2 * one, weights / TOKEN_OF_BOUND_LEAST).clip(upper_bound=1.0),
+        least=least.clip(upper_bound=1.0),
+        most=most.clip(upper_bound=1.0),
     )
 
 
@@ -161,7 +171,7 @@ RULE: Rule[Case] = Rule(
     turn=179,
     page="ops",
     owns="all kernels of a generation loop in which the products gain one row per sequence from call to call; on a CPU, the runs of a TensorFlow function that execute more ops each time, mostly the same number. In JAX, kernels over all positions in a program that is given whole numbers of a fixed length, attends causally over them, and is called again once one of them is written in each row (by itself, in a loop inside, or by another program)",
-    change="each kernel takes its time divided by the number of tokens, but no less than half a small kernel, or than reading its weights at 40 to 80 % of memory bandwidth; in JAX products also read the keys and values, and at worst one call for the prompt remains. Of the TensorFlow function, one run per step remains, and for each other two to eight times the share of one item",
+    change="each kernel takes its time divided by the number of tokens, but no less than a kernel of one token does (2 to 4 µs), or than reading its weights at 40 to 80 % of memory bandwidth; in JAX products also read the keys and values, and of one call the share of the prompt remains, at worst all of it. Of the TensorFlow function, one run per step remains, and for each other two to eight times the share of one item",
     fix=PREFIX_FIX,
     find=find,
     needs_device=True,
