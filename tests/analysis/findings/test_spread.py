@@ -19,6 +19,7 @@ from stepscope.analysis.findings.spread import (
     OF_KEPT,
     OF_LAUNCHES,
     OF_LOOPS,
+    OF_PRODUCTS,
     OF_PYTHON,
     OF_RARE,
     OF_RESULTS,
@@ -42,6 +43,7 @@ CERTAIN = Interval(0.1, 0.1, 0.1)
         OF_RESULTS,
         OF_LOOPS,
         OF_LAUNCHES,
+        OF_PRODUCTS,
         OF_PYTHON,
         OF_COPIES,
         OF_DATA,
@@ -131,6 +133,12 @@ def test_numpy_may_be_slower_than_in_the_recording() -> None:
     found, of_host = (each.around(Interval(0.4, 0.4, 0.4), work=0.4) for each in (OF_RESULTS, OF_HOST))
     assert found.low == pytest.approx(0.4 / 1.15)
     assert of_host.low > found.low
+
+
+def test_products_on_tensor_cores_gain_little_more_than_foreseen() -> None:
+    products, others = (each.around(CERTAIN) for each in (OF_PRODUCTS, OF_DEVICE))
+    assert others.low < products.low < CERTAIN.mid
+    assert others.high == products.high
 
 
 def test_the_low_end_of_launches_is_the_least_that_people_do() -> None:

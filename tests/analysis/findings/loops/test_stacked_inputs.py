@@ -62,7 +62,7 @@ def test_each_piece_and_its_bytes_take_time_of_the_host(nbytes: int) -> None:
     together = unbatched_loop.batched(case, case.loops)
     change = with_stacked_inputs(case, case.loops, together)
     added = [
-        (after.items["added_ns"].sum() - before.items["added_ns"].sum()) / STEPS / TURNS
+        (int(after.items["added_ns"].sum()) - int(before.items["added_ns"].sum())) / STEPS / TURNS
         for before, after in ((together.smallest, change.smallest), (together.largest, change.largest))
     ]
     assert added == pytest.approx(
