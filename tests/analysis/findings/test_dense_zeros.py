@@ -69,6 +69,19 @@ def test_training_by_a_sparse_matrix_may_be_slow_in_pytorch_alone() -> None:
     assert training.speedup.low < inference.speedup.low
 
 
+def test_autograd_sorts_the_entries_in_pytorch_unless_the_transpose_is_kept() -> None:
+    training, jax = (
+        dense_zeros.find(with_matrices([counted(1 / 2048)], TRAINING, framework))
+        for framework in ("pytorch", "jax")
+    )
+    assert training is not None
+    assert jax is not None
+    assert training.speedup.high < training.evidence["with_transpose"]
+    assert "With a CSR matrix of its transpose for the backward pass, up to" in training.detail
+    assert "with_transpose" not in jax.evidence
+    assert "transpose" not in jax.detail
+
+
 @pytest.mark.parametrize("nonzero", [0.05, 0.3, 1.0])
 def test_a_huge_matrix_that_is_not_mostly_zeros(nonzero: float) -> None:
     assert dense_zeros.find(with_matrices([counted(nonzero)])) is None

@@ -137,3 +137,42 @@ def test_what_fails_or_is_not_imported_costs_nothing(monkeypatch: pytest.MonkeyP
     monkeypatch.delitem(sys.modules, "jax", raising=False)
     assert matrices.look(["torch", "jax"]) == []
     assert "jax" not in sys.modules
+
+
+class Rows:
+    """A matrix of which only the sampled rows matter: how many entries are not zero in each."""
+
+    def __init__(self, counts: list[int]) -> None:
+        self.counts, self.shape = counts, (len(counts), len(counts))
+
+    def __getitem__(self, rows: slice) -> Rows:
+        return Rows(self.counts[rows])
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def __ne__(self, _: object) -> Rows:  # type: ignore[override]
+        return self
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def sum(self) -> Total:
+        return Total(sum(self.counts))
+
+
+class Total(int):
+    """A number as a tensor has it."""
+
+    def __add__(self, other: int) -> Total:
+        return Total(int(self) + int(other))
+
+    def item(self) -> int:
+        return int(self)
+
+
+def test_the_first_node_of_a_sorted_graph_is_no_sample_of_the_others() -> None:
+    """It has more edges than all others of a sample together."""
+    rows, count = matrices._count_in_tensor(Rows([100_000] + [10] * 39_999))
+    assert rows == 255
+    assert count == 10 * rows

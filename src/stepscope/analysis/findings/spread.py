@@ -15,6 +15,7 @@ from stepscope.registers.calibration.promises import (
     BEST_TOGETHER_OF_LAUNCHES,
     BEYOND_WORK,
     BEYOND_WORK_OF_FALLBACKS,
+    BEYOND_WORK_OF_RESULTS,
     REMAINS,
     REMAINS_OF_LISTS,
     REMAINS_OF_PYTHON,
@@ -25,6 +26,7 @@ from stepscope.registers.calibration.promises import (
     UNFORESEEN_ABOVE_OF_FEW_LAUNCHES,
     UNFORESEEN_ABOVE_OF_LAUNCHES,
     UNFORESEEN_ABOVE_OF_LOOPS,
+    UNFORESEEN_ABOVE_OF_PRODUCTS,
     UNFORESEEN_ABOVE_OF_PYTHON,
     UNFORESEEN_ABOVE_OF_RARE,
     UNFORESEEN_ABOVE_OF_RESULTS,
@@ -88,6 +90,13 @@ OF_DEVICE = Spread(
     BEST_TOGETHER_OF_DEVICE,
     WORST_TOGETHER_OF_DEVICE,
 )
+# Matrix products whose arithmetic is known: tensor cores hardly do better than measured.
+OF_PRODUCTS = Spread(
+    UNFORESEEN_ABOVE_OF_PRODUCTS,
+    UNFORESEEN_BELOW_OF_DEVICE,
+    BEST_TOGETHER_OF_DEVICE,
+    WORST_TOGETHER_OF_DEVICE,
+)
 # The same for fixes that have hardly been tried: small gains of theirs were twice as large as expected.
 OF_RARE = Spread(
     UNFORESEEN_ABOVE_OF_RARE,
@@ -96,16 +105,25 @@ OF_RARE = Spread(
     WORST_TOGETHER_OF_DEVICE,
 )
 OF_HOST = Spread(UNFORESEEN_ABOVE, UNFORESEEN_BELOW, remains=REMAINS)
+# Sparse updates of tables: what these cost the host was measured and is in the promise, which gains no more than one of the device.
+OF_UPDATES = Spread(UNFORESEEN_ABOVE_OF_DEVICE, UNFORESEEN_BELOW, remains=REMAINS)
 # Which copies and kernels an op on the device makes unnecessary beside its own, no profile of one on the host shows.
 OF_FALLBACKS = Spread(UNFORESEEN_ABOVE, UNFORESEEN_BELOW, remains=REMAINS, beyond=BEYOND_WORK_OF_FALLBACKS)
 OF_RUNTIME = Spread(UNFORESEEN_ABOVE_OF_RUNTIME, UNFORESEEN_BELOW_OF_RUNTIME)
-OF_RESULTS = Spread(UNFORESEEN_ABOVE_OF_RESULTS, UNFORESEEN_BELOW_OF_RESULTS, always=True)
 OF_WEIGHTS = Spread(UNFORESEEN_ABOVE_OF_WEIGHTS, UNFORESEEN_BELOW_OF_RUNTIME)
 # Where a few launches of many go, the step may be as long as before: hosts differ more than that from one minute to the next.
 OF_FEW_LAUNCHES = Spread(UNFORESEEN_ABOVE_OF_FEW_LAUNCHES, UNFORESEEN_BELOW_OF_FEW_LAUNCHES)
 OF_LOOPS = Spread(UNFORESEEN_ABOVE_OF_LOOPS, UNFORESEEN_BELOW_OF_LOOPS)
 # What computation can hide at least and at most: nothing is pulled in, nothing is unforeseen.
 OF_BOUNDS = Spread(0.0, 0.0, 1.0, 1.0, always=True)
+# What the host may still do with a small result stays in the smallest set of changes, so that the low end stays as well.
+OF_RESULTS = Spread(
+    UNFORESEEN_ABOVE_OF_RESULTS,
+    UNFORESEEN_BELOW_OF_RESULTS,
+    worst=OF_BOUNDS.worst,
+    beyond=BEYOND_WORK_OF_RESULTS,
+    always=True,
+)
 # Of values that are read one by one: the one read that replaces them is counted, at worst as it was.
 OF_READS = Spread(UNFORESEEN_ABOVE, UNFORESEEN_BELOW, worst=OF_BOUNDS.worst)
 # A small fix or a large one: which of them is possible depends on the program, so that both ends stay.

@@ -106,7 +106,8 @@ def _is_huge_tensor(torch: Any, tensor: Any, devices: tuple[str, ...]) -> bool:
 def _count_in_tensor(tensor: Any) -> tuple[int, int]:
     """A few rows at a time, so that little memory is needed."""
     rows, columns = tensor.shape
-    sample = tensor[:: _stride(rows)]
+    stride = _stride(rows)
+    sample = tensor[stride // 2 :: stride]
     at_once = max(1, _ENTRIES_AT_ONCE // columns)
     parts = [(sample[at : at + at_once] != 0).sum() for at in range(0, len(sample), at_once)]
     return len(sample), int(sum(parts[1:], parts[0]).item())
@@ -123,7 +124,8 @@ def _of_jax(jax: Any, with_cpu: bool, deadline: float, found: list[dict[str, Any
         for array in _chosen(arrays, id):
             if time.monotonic() > deadline:
                 return
-            sampled = len(range(0, array.shape[0], _stride(array.shape[0])))
+            stride = _stride(array.shape[0])
+            sampled = len(range(stride // 2, array.shape[0], stride))
             found.append(_row("jax", array, sampled, int(_counting(jax)(array))))
 
 
@@ -142,14 +144,18 @@ def _counting(jax: Any) -> Any:
     if not _compiled:
 
         def count_nonzero_rows(array: Any) -> Any:
-            return (array[:: _stride(array.shape[0])] != 0).sum()
+            stride = _stride(array.shape[0])
+            return (array[stride // 2 :: stride] != 0).sum()
 
         _compiled.append(jax.jit(count_nonzero_rows))
     return _compiled[0]
 
 
 def _stride(rows: int) -> int:
-    """Odd, so that no pattern in blocks of powers of two repeats with it."""
+    """Odd, so that no pattern in blocks of powers of two repeats with it.
+
+    The first sampled row is half of that away from the matrix's: graphs are often sorted, and their first nodes have by far the most edges.
+    """
     return (rows // _ROWS) | 1
 
 

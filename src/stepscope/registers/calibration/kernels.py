@@ -439,7 +439,7 @@ SPARSE_READ_SLOWLY = measured(
     device="H200, PyTorch 2.11 and JAX 0.11",
     how=_SPARSE_HOW + ", and kernels of a job that multiplies by CSR matrices",
     when="2026-11-18",
-    seen="cuSPARSE's CSR products 0.6 with a matrix of 77 MB, segment_sum 0.70, 0.80 and 0.81 with 31 to 34 MB",
+    seen="cuSPARSE's CSR products 0.6 with a matrix of 77 MB, segment_sum 0.60, 0.70, 0.80 and 0.81 with 18 to 34 MB",
 )
 SPARSE_READ_FAST = measured(
     "SPARSE_READ_FAST",
@@ -452,12 +452,12 @@ SPARSE_READ_FAST = measured(
 )
 SPARSE_SUMMED_FAST = measured(
     "SPARSE_SUMMED_FAST",
-    1.1,
+    0.85,
     unit=_SPARSE_UNIT,
     device="H200, JAX 0.11",
     how=_SPARSE_HOW,
     when="2026-11-18",
-    seen="0.70, 0.80 and 0.81 by segment_sum over sorted indices, with matrices of 31 to 34 MB",
+    seen="0.60, 0.70, 0.80 and 0.81 by segment_sum over sorted indices, with matrices of 18 to 34 MB",
 )
 SPARSE_TRAINED_FAST = measured(
     "SPARSE_TRAINED_FAST",
@@ -475,5 +475,5 @@ SPARSE_TRAINED_SLOWLY = measured(
     device="H200, PyTorch 2.11",
     how=_SPARSE_HOW,
     when="2026-11-18",
-    seen="0.067 by index_add_ in the forward and backward pass, about 0.09 by torch.sparse.mm with coordinates",
+    seen="0.067 by index_add_ in the forward and backward pass, 0.086 and about 0.09 by torch.sparse.mm with coordinates",
 )

@@ -329,6 +329,63 @@ PINNED_RATE_BEST = measured(
     when="2026-11-16",
     seen="42 to 55 GB/s in 8 profiles from the host of an H200 (PCIe 5)",
 )
+PAGEABLE_RATE_WORST = measured(
+    "PAGEABLE_RATE_WORST",
+    5.0,
+    unit="GB/s from pageable memory",
+    device=_H200,
+    how="calls that copy 0.1 to 29 MB to the device, in profiles of four jobs of blind trials",
+    when="2026-11-19",
+    seen="4.7 for 0.1 MB, 6.5 and 8.4 for 0.2 MB, 12.5 for 29 MB",
+)
+PAGEABLE_RATE_BEST = measured(
+    "PAGEABLE_RATE_BEST",
+    12.5,
+    unit="GB/s from pageable memory",
+    device=_H200,
+    how="as PAGEABLE_RATE_WORST",
+    when="2026-11-19",
+    seen="4.7 for 0.1 MB, 6.5 and 8.4 for 0.2 MB, 12.5 for 29 MB",
+)
+_STACKING = (
+    "torch.stack and np.stack of 16 to 1,000 pieces of 64 B to 100 kB, medians of 30 calls on one core"
+)
+STACKED_PIECE_BEST_NS = measured(
+    "STACKED_PIECE_BEST_NS",
+    200,
+    unit="ns for each piece",
+    device="x86 core",
+    how=_STACKING + ": pieces of 64 B",
+    when="2026-11-19",
+    seen="190 to 370 by torch.stack, 540 to 780 by np.stack",
+)
+STACKED_PIECE_WORST_NS = measured(
+    "STACKED_PIECE_WORST_NS",
+    1_000,
+    unit="ns for each piece",
+    device="x86 core",
+    how=_STACKING + ": pieces of 64 B and 1 kB",
+    when="2026-11-19",
+    seen="190 to 380 by torch.stack, 540 to 990 by np.stack",
+)
+STACKED_RATE_BEST = measured(
+    "STACKED_RATE_BEST",
+    12.0,
+    unit="GB/s",
+    device="x86 core",
+    how=_STACKING + ": what pieces of 10 and 100 kB take longer than those of 64 B",
+    when="2026-11-19",
+    seen="12 to 16 where all fits into the cache, 2 to 5 where it does not",
+)
+STACKED_RATE_WORST = measured(
+    "STACKED_RATE_WORST",
+    4.0,
+    unit="GB/s",
+    device="x86 core",
+    how="as STACKED_RATE_BEST; batches of more than 10 MB, which take longer, are rare",
+    when="2026-11-19",
+    seen="12 to 16 where all fits into the cache, 2 to 5 where it does not",
+)
 STAGED_COPY_NS = measured(
     "STAGED_COPY_NS",
     20_000,

@@ -16,7 +16,7 @@ from stepscope.analysis.findings.dispatched import at_or_below
 from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.promise import of_kernels, shorten_kernels, timed
 from stepscope.analysis.findings.rule import ANY, Rule
-from stepscope.analysis.findings.spread import OF_HOST, Spread
+from stepscope.analysis.findings.spread import OF_UPDATES, Spread
 from stepscope.analysis.replay.plan import Plan
 from stepscope.lazy import dataclass
 from stepscope.native.host import replay as native
@@ -128,9 +128,9 @@ def _by_optimizer(case: Case, tables: pl.DataFrame) -> Finding | None:
 
 
 def _spread_of(case: Case, change: Change) -> Spread | None:
-    """Where so little is left for the device that the host decides, gains differ as those of hosts do."""
+    """Where so little is left for the device that the host decides, gains differ as those of hosts do, but for what a sparse update costs it."""
     plan = change.largest
-    return OF_HOST if case.work_ns(plan) < DECIDED_BY_DEVICE * plan.step_ns() else None
+    return OF_UPDATES if case.work_ns(plan) < DECIDED_BY_DEVICE * plan.step_ns() else None
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.promise import least_left, left_by_replay, of_kernels, shorten_kernels
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.solvers import solver_kernels
+from stepscope.analysis.findings.spread import OF_PRODUCTS, Spread
 from stepscope.analysis.serving.workload import INFERENCE
 from stepscope.registers.calibration.kernels import (
     HALF_TENSOR_CAPABILITY,
@@ -58,6 +59,7 @@ def find(case: Case) -> Finding | None:
         pl.concat([_in_half_precision(case, products), _other_kernels(case, products)]),
         "is spent in fp32 matrix products and convolutions that tensor cores could do.",
         owned=products["event"],
+        spread=_spread_of(case, products),
     )
     return None if found is None else _with_tf32(case, found, products)
 
@@ -73,7 +75,10 @@ def _with_tf32(case: Case, found: Finding, products: pl.DataFrame) -> Finding:
         _left(case, products, worst, PRODUCT_TRAFFIC_WORST),
     )
     faster = shorten_kernels(case, products.select("event", least=least, most=most))
-    gain = case.gain(left_by_replay(case, faster), code=RULE.code, work=least_left(case, faster))
+    spread = _spread_of(case, products)
+    gain = case.gain(
+        left_by_replay(case, faster), code=RULE.code, work=least_left(case, faster), spread=spread
+    )
     tf32, half = gain.speedup, found.speedup
     found.evidence = {**found.evidence, "tf32": _figures(tf32), "bf16": _figures(half)}
     figures = speedup(tf32.low, tf32.high), speedup(half.low, half.high)
@@ -86,6 +91,13 @@ def _with_tf32(case: Case, found: Finding, products: pl.DataFrame) -> Finding:
         found.left_ns_per_step = Interval(round(left.low), round(left.mid), round(left.high))
         found.saves_ns_per_step = int(case.saved_of_ns - left.mid)
     return found
+
+
+def _spread_of(case: Case, products: pl.DataFrame) -> Spread | None:
+    """Products reach what they are expected to; convolutions, whose algorithm changes with the format, may be far better."""
+    convolutions = int(products.filter(_CONVOLVES)["dur_ns"].sum())
+    few = convolutions <= MAJORITY * int(products["dur_ns"].sum())
+    return OF_PRODUCTS if few and case.device_decides else None
 
 
 def _choose_fix(case: Case, tf32: Interval, half: Interval) -> Callable[[Interval, Interval], Interval]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import msgspec
 import polars as pl
@@ -11,7 +12,7 @@ from stepscope.analysis.compute.classes import are_products
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.programs.host_ops import computed_ns, of_host_ops
-from stepscope.analysis.findings.promise import of_kernels
+from stepscope.analysis.findings.promise import least_left, left_by_replay, of_kernels, shorten_kernels
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.spread import OF_BOUNDS
 from stepscope.analysis.formulas.constants import ITEM_BYTES
@@ -24,6 +25,7 @@ from stepscope.registers.calibration.kernels import (
     PARAMETER_BYTES,
     SPARSE_READ_FAST,
     SPARSE_READ_SLOWLY,
+    SPARSE_SORT_BYTES,
     SPARSE_SUMMED_FAST,
     SPARSE_TRAINED_FAST,
     SPARSE_TRAINED_SLOWLY,
@@ -38,6 +40,7 @@ from stepscope.registers.policy.useless_work import (
     NEIGHBOURS_MOST,
     UNSURE_ZEROS,
 )
+from stepscope.units import times
 
 _COUNTED_TITLE = "Products multiply by a huge matrix that is mostly zeros"
 
@@ -108,11 +111,13 @@ def _find_sampled(
         orient="row",
     )
     slow, fast = _speeds(case)
-    left = rows.join(table, on="side", maintain_order="left").select(
+    known = rows.join(table, on="side", maintain_order="left")
+    kept = known.select("event", most=(row_ns * pl.col("fewest") / fast).clip(upper_bound=1.0))
+    left = known.select(
         "event",
         "side",
         "time_ns",
-        least=row_ns * pl.col("fewest") / fast,
+        least=row_ns * pl.col("fewest") / fast + (_sorting(case, sampled) if _trains_in_torch(case) else 0.0),
         most=row_ns * pl.col("most") / slow,
     )
     expected = (pl.col("least") * pl.col("most")).sqrt()
@@ -124,9 +129,38 @@ def _find_sampled(
     share = sampled[side].most
     why = _why(side, share)
     chosen = left.select("event", "least", pl.col("most").clip(upper_bound=1.0))
-    evidence = {"side": side, "nonzero": share}
+    evidence: dict[str, Any] = {"side": side, "nonzero": share}
+    if _trains_in_torch(case):
+        why += _with_transpose(case, kept.filter(pl.col("event").is_in(chosen["event"].implode())), evidence)
     found = of_kernels(case, RULE, chosen, why, evidence=evidence, title=_COUNTED_TITLE, spread=OF_BOUNDS)
     return found and msgspec.structs.replace(found, certainty=1.0)
+
+
+def _trains_in_torch(case: Case) -> bool:
+    return case.trace.info.framework == "pytorch" and case.workload != INFERENCE
+
+
+def _sorting(case: Case, sampled: dict[int, _Sampled]) -> pl.Expr:
+    """What sorting the entries takes of each product's time: autograd transposes the matrix again in each backward pass.
+
+    A product of the forward pass has one of the backward pass, so that each takes half of that.
+    """
+    entries = {side: side * side * each.least for side, each in sampled.items()}
+    each = pl.col("side").replace_strict(entries, return_dtype=pl.Float64) * SPARSE_SORT_BYTES / 2
+    rate = case.peaks.bytes_per_s / 1e9 if case.peaks and case.peaks.bytes_per_s else float("inf")
+    return each / rate / pl.col("time_ns")
+
+
+def _with_transpose(case: Case, kept: pl.DataFrame, evidence: dict[str, Any]) -> str:
+    """What is gained at most if nothing is sorted, since the transposed matrix is kept; nothing where no replay can say."""
+    if not case.replay_fits:
+        return ""
+    faster = shorten_kernels(case, kept.with_columns(least="most"))
+    gain = case.gain(
+        left_by_replay(case, faster), code=RULE.code, work=least_left(case, faster), spread=OF_BOUNDS
+    )
+    evidence["with_transpose"] = gain.speedup.high
+    return f" With a CSR matrix of its transpose for the backward pass, up to {times(gain.speedup.high)}×."
 
 
 def _why(side: int, share: float) -> str:
@@ -165,8 +199,8 @@ def _on_host(case: Case) -> Finding | None:
 def _speeds(case: Case) -> tuple[float, float]:
     """How fast rows are read at worst and at best, as a share of the memory's bandwidth.
 
-    In PyTorch what training takes depends on the fix: a sparse matrix of coordinates is sorted again in each backward pass, and a
-    message along each edge is written to memory, while a matrix of compressed rows with its transpose needs neither.
+    In PyTorch what training takes depends on the fix: a message along each edge is written to memory, and coordinates are read
+    slowly, while compressed rows are as fast as in inference, but for what autograd sorts.
     """
     if case.trace.info.framework != "pytorch":
         return SPARSE_READ_SLOWLY, SPARSE_SUMMED_FAST
@@ -231,9 +265,9 @@ RULE: Rule[Case] = Rule(
     page="kernels",
     certainty=UNSURE_ZEROS,
     owns="products with a square left matrix that has 4096 rows or more and at least 8 times as many as the other has columns, if no product of the step makes a matrix of that size; without a device, ops of PyTorch from 1024 rows, if the capture counted the zeros",
-    change="each row of the result reads 8 to 150 rows of the other matrix at 60 % of memory bandwidth, as a sparse product does. If the capture counted the entries that are not zero, it reads as many rows as there are in its row of the matrix: at 55 to 110 % of memory bandwidth in JAX, and up to 190 % in PyTorch (rows stay in the cache), but 6 to 70 % if the job trains, by the way that the backward pass takes; nothing is found if the matrix is not mostly zeros. Without a device, an entry that is not zero takes 5 (compressed rows) to 120 (coordinates) times as long as one of the dense matrix",
+    change="each row of the result reads 8 to 150 rows of the other matrix at 60 % of memory bandwidth, as a sparse product does. If the capture counted the entries that are not zero, it reads as many rows as there are in its row of the matrix: at 55 to 85 % of memory bandwidth in JAX, and up to 190 % in PyTorch (rows stay in the cache), but 6 to 70 % if the job trains, by the way that the backward pass takes, in which the entries are sorted again at best (a matrix of its transpose that is kept saves that, too: the detail says how much that brings at most); nothing is found if the matrix is not mostly zeros. Without a device, an entry that is not zero takes 5 (compressed rows) to 120 (coordinates) times as long as one of the dense matrix",
     fix={
-        "pytorch": "Keep only what is not zero of a matrix that is mostly zeros (an adjacency matrix): a sparse matrix (A.to_sparse_csr() @ x; in training, with a CSR matrix of its transpose for the backward pass), or gather the rows of the edges and index_add_ (scatter) them, which writes a message for each edge and is slower.",
+        "pytorch": "Keep only what is not zero of a matrix that is mostly zeros (an adjacency matrix): a sparse matrix (A.to_sparse_csr() @ x), or gather the rows of the edges and index_add_ (scatter) them, which writes a message for each edge and is slower. In training, a torch.autograd.Function that multiplies by a CSR matrix of the transpose in its backward pass brings more, since autograd sorts the entries each time.",
         "jax": "Keep only what is not zero of a matrix that is mostly zeros (an adjacency matrix): gather the rows of the edges and sum them with jax.ops.segment_sum, or jax.experimental.sparse.BCOO.",
         ANY: "Keep only what is not zero of a matrix that is mostly zeros (an adjacency matrix): a sparse product, or gather and scatter.",
     },
