@@ -87,7 +87,7 @@ def test_ids_that_jax_has_on_a_device_or_is_given(how: str, calls: int, tmp_path
 
 
 @needs("jax")
-def test_a_hook_that_somebody_else_uses_stays_theirs(tmp_path: Path) -> None:
+def test_a_hook_that_is_taken_stays_as_it_is(tmp_path: Path) -> None:
     found = told(JOB.with_name("lengths_of_jax_job.py"), tmp_path, "taken")
     [note] = sidecars(tmp_path)
     assert note["lengths"] == []

@@ -1,7 +1,7 @@
 """Arrays of NumPy that compiled functions of JAX are given: copies of a few, while a window records.
 
 JAX copies them to the device, and once the call is over nothing has them any more. It calls one hook after each call of a function that
-it has compiled (with which it looks for values that are no numbers): where nobody else uses that, it is ours for a few calls.
+it has compiled (with which it looks for NaNs): where it is free, it is ours for a few calls.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class GivenArrays:
         self._kind: Any = None
 
     def open(self) -> None:
-        """Hear of calls from now on; of none, if JAX is another version, or somebody else listens."""
+        """Hear of calls from now on; of none, if JAX is another version, or the hook is taken."""
         try:
             hooks = sys.modules["jax._src.api"]._post_hook_state
             self._kind = sys.modules["numpy"].ndarray

@@ -122,7 +122,7 @@ COMPILED_BUCKETS_MOST = policy(
     "COMPILED_BUCKETS_MOST",
     1.2,
     unit="× the next power of two from the longest sample of a batch",
-    why="the same at most, in the mean of all batches: a few have a longer sample than the others, and need the next bucket; a job of a blind trial had 128 for 71, and 512 for one batch in 60",
+    why="the same at most, in the mean of all batches: a few have a longer sample than the others, and need the next bucket; a job of a blind trial had 128 for 71, and 512 for one batch in 128",
 )
 LONGEST_OF_BATCH_MOST = policy(
     "LONGEST_OF_BATCH_MOST",
