@@ -67,7 +67,12 @@ def test_a_run_against_itself_differs_in_nothing() -> None:
     [
         ("busy.batch.1", "batch", "B's batch is 2× A's"),
         ("busy.fp32.0", "precision", "matrix products run in fp32 instead of bf16"),
-        ("busy.sync.1", "sync", "waiting for the device in aten::_local_scalar_dense"),
+        # A host that is hardly ahead of its device loses little by waiting for it.
+        (
+            "busy.sync.1",
+            "sync",
+            "cudaStreamSynchronize (waits for the device) is called 3 times per step, only in B",
+        ),
     ],
 )
 def test_what_was_changed_is_the_first_line(base: str, changed: str, kind: str, words: str) -> None:
