@@ -171,8 +171,10 @@ def _runs(
 ) -> Iterator[list[Frame]]:
     """The calls, in groups that return the same."""
     run = [alike[0]]
+    mine = {call.event for frame in alike for call in inside[frame.event]}
+    many = len(alike) >= REPEATED_CALLS_LEAST
     for before, after in pairwise(alike):
-        if not _returns_the_same(before, after, alike, inside, ops, own):
+        if not _returns_the_same(before, after, mine, many, inside, ops, own):
             yield run
             run = []
         run.append(after)
@@ -182,12 +184,13 @@ def _runs(
 def _returns_the_same(
     before: Frame,
     after: Frame,
-    alike: Sequence[Frame],
+    mine: set[int],
+    many: bool,
     inside: dict[int, list[OpCall]],
     ops: StepOps,
     own: bool,
 ) -> bool:
-    mine = {call.event for frame in alike for call in inside[frame.event]}
+    """`mine`: the ops of all calls that are alike, and whether these are many."""
     between = [call for call in ops.between(before.end_ns, after.start_ns) if call.event not in mine]
     last = ops.last_learned_ns
     has_learned, learns = (
@@ -218,7 +221,7 @@ def _returns_the_same(
         return False
     earlier = [call for call in ops.between(0, after.start_ns) if call.event not in mine]
     count = sources(needs, earlier, ops.arrivals)
-    if count or len(alike) < REPEATED_CALLS_LEAST:
+    if count or not many:
         return count == 1
     # Parts of a batch that was there before look the same, but a loop over them keeps no state.
     return not own or keeps_state(call for call in between if call.home == after.around)
