@@ -23,7 +23,7 @@ from stepscope.registers.policy.useless_work import (
     POSITIONS_LEAST,
 )
 
-# Masks say what attention leaves out; ids may end in a value that means something; a loss is told lengths after subsampling.
+# Masks say what attention leaves out; ids may end in a value that means something; a loss is given lengths after subsampling.
 _BY_TRUST = (OF_MASK, TOLD, OF_IDS)
 _LOOKUP = "aten::embedding"
 _LOSSES = ("aten::_ctc_loss", "aten::_cudnn_ctc_loss")
