@@ -85,7 +85,7 @@ def main() -> int:
     parser.add_argument("--only", default="")
     parser.add_argument("--verdicts", type=Path, help="default: OUT/verdicts.json")
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--markdown", action="store_true", help="the table for docs/report/findings.md")
+    parser.add_argument("--markdown", action="store_true", help="the table for docs/report/trials.md")
     options = parser.parse_args()
     folder = open_bundles(options.out)
     verdicts = read_verdicts(options.verdicts or options.out / "verdicts.json")

@@ -21,7 +21,7 @@ speed-ups over the unchanged job. A change that is only part of a finding's advi
 """
 _JOBS = """
 The jobs are in `benchmarks/trying/jobs`: scripts with one everyday mistake each, written for this page, so these figures are optimistic. The
-[blind trials](report/findings.md#how-good-the-promises-are) are the harder test.
+[blind trials](report/trials.md) are the harder test.
 
 Two rows of the H200 have no promise although one was printed: at that time, stepscope printed the `fp32-matmul` promise for bfloat16, 9.30 (7.44–11.71), for
 `tf32`, and the `launch-bound` promise for CUDA graphs, 6.81 (4.91–9.64), for `compile`. Neither would have held. The later trial of `tf32` has its
