@@ -7,6 +7,7 @@ import pytest
 from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.reports.model.report import (
     BreakdownRow,
+    CopyRow,
     Device,
     NamedTime,
     Problem,
@@ -171,3 +172,40 @@ def test_a_report_without_these_sections_opens_with_its_steps() -> None:
 )
 def test_the_head_of_a_fix(fix: str, head: str) -> None:
     assert advice(fix) == head
+
+
+def _with_copies(parts: dict[str, float], *findings: Finding, **exposed: int) -> Report:
+    found = report(parts, *findings)
+    found.device.copies = [
+        CopyRow(direction=way, calls=1, total_ns=ns + 5, exposed_ns=ns) for way, ns in exposed.items()
+    ]
+    return found
+
+
+def test_copies_that_take_longest_are_the_verdict_with_their_direction() -> None:
+    busy = {"compute": 0.02, "copy": 0.97, "device_gap": 0.01}
+    said = write_sentence(_with_copies(busy, HtoD=97))
+    assert said.startswith(
+        "The longest part of the step is copies from the host to the device, and nothing hides it. "
+    )
+    assert said.endswith(
+        "busy 99.0 % of the time (MFU 25.0 %), 97.0 % with nothing but copies from the host to the device."
+    )
+    both = write_sentence(_with_copies(busy, HtoD=30, DtoH=67))
+    assert "is copies, mostly from the device to the host, and" in both
+
+
+def test_copies_that_take_longest_are_named_beside_another_verdict() -> None:
+    said = write_sentence(_with_copies({"copy": 0.5, "compute": 0.1, "input": 0.4}, INPUT, DtoH=5))
+    assert said.startswith("The device waits for data. ")
+    assert ", 50.0 % with nothing but copies from the device to the host and input takes 40.0 %." in said
+
+
+def test_communication_that_takes_longest() -> None:
+    said = write_sentence(report({"collective": 0.6, "compute": 0.39, "dispatch": 0.01}))
+    assert said.startswith("The longest part of the step is communication, and nothing hides it. ")
+
+
+def test_copies_behind_computation_are_not_named() -> None:
+    said = write_sentence(_with_copies({"compute": 0.6, "copy": 0.38, "dispatch": 0.02}, HtoD=38))
+    assert said.startswith("Nothing outside the kernels holds the step up. ") and "copies" not in said

@@ -16,6 +16,7 @@ from stepscope.registers.policy.tables import (
 )
 from stepscope.reports.model.memory_snapshot import MemorySnapshot
 from stepscope.reports.model.report import BreakdownRow, Finding, MemoryDevice, Problem, Report
+from stepscope.reports.wording.copies import exposed_copies
 from stepscope.reports.wording.devices import charged_device
 from stepscope.reports.wording.parts import part
 from stepscope.reports.wording.summary import in_order, longest_names, speedup
@@ -129,12 +130,22 @@ def _verdict(report: Report) -> str:
         return best.title
     if error is not None:
         return error.title
-    if is_kernel_bound(report):
+    moving = _moving(report)
+    if moving is None and is_kernel_bound(report):
         return f"Nothing outside the {_work(report)} holds the step up"
     owner = max((found for found in report.findings if found.class_ == "time"), key=lambda found: found.share, default=None)  # fmt: skip
-    if owner is not None and owner.share >= idle[0].share / 2:
+    blamed = moving or idle[0]
+    if owner is not None and owner.share >= blamed.share / 2:
         return owner.title
-    return _idle_verdict(idle[0])
+    if moving is not None:
+        return f"The longest part of the step is {_moved(report, moving)}, and nothing hides it"
+    return _idle_verdict(blamed)
+
+
+def _moving(report: Report) -> BreakdownRow | None:
+    """The copies, or the communication, that nothing hides, where no other part of the step is longer."""
+    longest = max(report.breakdown, key=lambda row: row.ns)
+    return longest if longest.part in ("copy", "collective") else None
 
 
 def _work(report: Report) -> str:
@@ -163,10 +174,20 @@ def _use(report: Report) -> str:
     if busy > 0 or report.device.busy_share is not None:
         device = charged_device(report) or "the device"
         who = f"{device} is busy" if _has_device(report) else "the CPU computes"
-        words.append(f"{who} {share(busy)} of the time{_mfu(report)}")
+        words.append(f"{who} {share(busy)} of the time{_mfu(report)}{_moves(report)}")
     if idle and idle[0].share >= IDLE_NAMED and not is_kernel_bound(report):
         words.append(_waits(idle[0], whole=not words))
     return " and ".join(words) or "what the device did was not recorded"
+
+
+def _moves(report: Report) -> str:
+    """How much of the busy time moves data and does nothing else."""
+    row = _moving(report)
+    return "" if row is None else f", {share(row.share)} with nothing but {_moved(report, row)}"
+
+
+def _moved(report: Report, row: BreakdownRow) -> str:
+    return exposed_copies(report) if row.part == "copy" else part(row.part).title
 
 
 def _mfu(report: Report) -> str:
