@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 
 from stepscope.analysis.findings.batches.padded import Padded, padded
+from stepscope.analysis.findings.batches.positions import on_batch
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.finding import Finding, Interval
@@ -15,6 +16,7 @@ from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host.optimizer_loop import in_optimizer
 from stepscope.analysis.findings.rules.kernels.unfused_attention import RULE as UNFUSED
 from stepscope.analysis.findings.transfers.staging import is_staging, sends_weights, uploads
+from stepscope.analysis.lengths import CountedLengths
 from stepscope.analysis.ops.shapes import held_shapes, recorded_strides, shapes_in
 from stepscope.analysis.replay.plan import Plan
 from stepscope.analysis.xla.hlo_module import Module
@@ -30,11 +32,9 @@ from stepscope.trace.scopes import at_or_inside
 _ATTENTION = "aten::scaled_dot_product_attention"
 _ON_SCORES = r"attention|softmax|bmm$"  # work that grows with the square of the length
 _RECURRENT = r"^aten::_(cudnn|miopen)_(rnn|rnn_backward)$"
-_OF_LISTS = "aten::_foreach"
 _COUNTED_TITLE = "Batches are padded to the longest sample of all"
 _MIXED_TITLE = "Batches mix samples of all lengths, and are mostly padding"
 _COMPARES = ("aten::eq", "aten::ne")
-_PAIR = ("rows", "columns")
 _FILLS = ("aten::masked_fill", "aten::masked_fill_")
 
 
@@ -52,7 +52,7 @@ def find(case: Case) -> Finding | None:
 def _on_device(case: Case, batches: Padded) -> Finding | None:
     kernels = case.compute.kernels.filter(pl.col("class") != "optimizer", pl.col("time_ns") > 0)
     if batches.counted is not None:
-        kernels = kernels.filter(~pl.col("event").is_in(_of_weights_alone(case, batches).implode()))
+        kernels = _kernels_on_batch(case, kernels, batches.counted)
     owned = case.free(pl.col("part") == "compute", pl.col("named_by").is_in(kernels["event"].implode()))
     ns = case.per_step(owned)
     if ns < WORTH_A_FINDING * case.step_ns:
@@ -120,33 +120,31 @@ def _words(batches: Padded) -> dict[str, Any]:
     return {"title": title, "spread": batches.spread}
 
 
-def _of_weights_alone(case: Case, batches: Padded) -> pl.Series:
-    """Kernels, or ops of the host, whose tensors have no dimension of the batch's positions: what they do is the same for any length."""
-    names = pl.col("name").cast(pl.String)
-    ops = case.ops.select("event", name=names, shapes=pl.col("shapes").cast(pl.String)).drop_nulls("shapes")
-    texts = ops["shapes"].unique()
-    positions = {text for text in texts if _has_positions(text, batches)}
-    alone = ops.filter(~pl.col("shapes").is_in(list(positions)) | pl.col("name").str.starts_with(_OF_LISTS))
-    if not case.has_device or case.runs_programs:
-        return alone["event"]
-    chosen: pl.Series = case.trace.kernels.filter(pl.col("op").is_in(alone["event"].implode()))["event"]
-    return chosen
+def _kernels_on_batch(case: Case, kernels: pl.DataFrame, counted: CountedLengths) -> pl.DataFrame:
+    """Those of the kernels that work on the counted positions of the samples: nothing else is less for shorter ones."""
+    if case.runs_programs:
+        return kernels.filter(~pl.col("event").is_in(_of_weights_alone(case, counted).implode()))
+    ops = on_batch(case.ops, counted)
+    mine = case.trace.kernels.filter(pl.col("op").is_in(ops.implode()))["event"]
+    return kernels.filter(pl.col("event").is_in(mine.implode()))
 
 
-def _has_positions(text: str, batches: Padded) -> bool:
-    """Whether a dimension is a multiple of the length, or of a part of it, as behind a convolution with strides; or nothing is known."""
+def _of_weights_alone(case: Case, counted: CountedLengths) -> pl.Series:
+    """What compiled programs do on arrays without such positions; compilers join dimensions as they like, so any multiple will do."""
+    ops = case.ops.select("event", shapes=pl.col("shapes").cast(pl.String)).drop_nulls()
+    alone = [text for text in ops["shapes"].unique() if not _has_positions(text, counted)]
+    found: pl.Series = ops.filter(pl.col("shapes").is_in(alone))["event"]
+    return found
+
+
+def _has_positions(text: str, counted: CountedLengths) -> bool:
+    """Whether a dimension is the length, or a multiple of the positions of all samples, or of a part of them; or nothing is known."""
     shapes = [shape for shape in shapes_in(text) if shape]
-    if not shapes or batches.counted is None:
-        return True
-    samples, length = batches.counted.shape
+    samples, length = counted.shape
     parts = {length // times for times in range(1, STRIDES_MOST + 1) if length % times == 0}
     wholes = {samples * part for part in parts}
-    return any(
-        size in parts or any(size % whole == 0 for whole in wholes)
-        for shape in shapes
-        for size in shape
-        if size
-    )
+    sizes = [size for shape in shapes for size in shape if size]
+    return not shapes or any(size in parts or any(size % whole == 0 for whole in wholes) for size in sizes)
 
 
 def _on_host(case: Case, batches: Padded) -> Finding | None:
@@ -154,7 +152,7 @@ def _on_host(case: Case, batches: Padded) -> Finding | None:
     computed = case.free(pl.col("part") == "host_compute")
     owned = computed.filter(~take(in_optimizer(case.trace.events), computed["named_by"]))
     if batches.counted is not None:
-        owned = owned.filter(~pl.col("named_by").is_in(_of_weights_alone(case, batches).implode()))
+        owned = owned.filter(pl.col("named_by").is_in(on_batch(case.ops, batches.counted).implode()))
     ns = case.per_step(owned)
     if ns < WORTH_A_FINDING * case.step_ns:
         return None
@@ -270,7 +268,7 @@ RULE: Rule[Case] = Rule(
     page="ops",
     certainty=UNSURE_PADDING,
     owns="the remaining `compute`, without a device the ops that the host computes, if all steps have sequences of the same length, and attention gets a mask per sample, or the capture counted how long samples are: by masks, by token ids that end in one value, or as a CTC loss is given them. Nothing is found where they fill the batches",
-    change="all kernels except the optimizer's take 25 to 80 % of their time (if the capture counted lengths, the share of the longest sample of a batch, up to 1.2 times that, and where each length is compiled 0.75 to 1.2 times the next power of two; where that is more than three quarters, the mean share at best; kernels whose shapes have no such dimension stay, and launches of cuDNN's recurrent networks shrink, too), attention kernels the square of that share, and copies of the batch to the device shrink likewise; at best, the host also makes the batch faster by the same share, as for batches padded to their own longest sample. Without a device, the same of the ops that the host computes",
+    change="all kernels except the optimizer's take 25 to 80 % of their time (if the capture counted lengths, the share of the longest sample of a batch, up to 1.2 times that, and where each length is compiled 0.75 to 1.2 times the next power of two; where that is more than three quarters, the mean share at best; in PyTorch only kernels of ops that are given a tensor of the batch shrink, by its samples and positions, and in compiled programs those whose shapes have no such dimension stay, and launches of cuDNN's recurrent networks shrink, too), attention kernels the square of that share, and copies of the batch to the device shrink likewise; at best, the host also makes the batch faster by the same share, as for batches padded to their own longest sample. Without a device, the same of the ops that the host computes",
     fix={
         "pytorch": "Pad each batch to its own longest sample (in collate_fn), and put samples of similar length together (a sampler by length); or pack samples into one sequence (torch.nested, varlen attention).",
         "jax": "Pad batches to a few lengths (buckets), each compiled once, instead of to the longest sample of all.",
