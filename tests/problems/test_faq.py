@@ -18,3 +18,15 @@ def test_every_cause_is_in_the_catalogue_and_answered_once_per_question() -> Non
     for question, codes in QUESTIONS.items():
         assert len(set(codes)) == len(codes), question
         assert set(codes) <= set(CATALOGUE), question
+
+
+def test_what_to_do_is_said_for_each_tool() -> None:
+    answer = page().split("## No step marker observed")[1].split("\n## ")[0]
+    for call in (
+        "prof.step()",
+        "StepTraceAnnotation(",
+        "tf.profiler.experimental.Trace(",
+        "NVTX range",
+        "roctx range",
+    ):
+        assert call in answer

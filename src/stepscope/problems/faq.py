@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from stepscope.markdown import write_page
 from stepscope.problems.catalogue import CATALOGUE
+from stepscope.problems.entry import EXAMPLES
 
 _INTRODUCTION = """# FAQ
 
@@ -22,6 +23,8 @@ stepscope doctor logs/run1     # a profile, or a folder that should hold one
 This page is generated from the catalogue of problems: `python -m stepscope.problems.faq docs/faq.md`. All of them are in
 [Problems](problems.md) and [Troubleshooting](troubleshooting.md).
 """
+# The cases of an entry that differ by what people use; others differ by what happened to them, of which the first is enough here.
+_TOOLS = ("pytorch", "tensorflow", "jax", "keras", "nsys", "rocprof", "stepscope")
 # As people put them, and the problems that can be behind each, the most frequent first.
 QUESTIONS: dict[str, tuple[str, ...]] = {
     "The Profile tab of TensorBoard is missing": (
@@ -87,9 +90,12 @@ def _answered(question: str) -> str:
 
 def _causes(codes: tuple[str, ...]) -> Iterator[str]:
     for code in codes:
-        usual = CATALOGUE[code].examples()[0]
-        title, cause, fix = map(_escaped, (usual.title, usual.cause, usual.fix))
-        yield f"- **{title}** (`{code}`). {cause}\n\n    → {fix}\n"
+        entry = CATALOGUE[code]
+        usual = entry.examples()[0]
+        others = (entry.words(case, {**EXAMPLES, **entry.example}) for case in entry.cases if case in _TOOLS)
+        fixes = dict.fromkeys([usual.fix, *(each.fix for each in others)])
+        shown = "\n\n".join(f"    → {_escaped(fix)}" for fix in fixes)
+        yield f"- **{_escaped(usual.title)}** (`{code}`). {_escaped(usual.cause)}\n\n{shown}\n"
 
 
 def _escaped(text: str) -> str:

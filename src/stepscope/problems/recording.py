@@ -261,7 +261,33 @@ ENTRIES = (
         "warning",
         "No steps were found",
         "Nothing marks the steps and nothing repeats; other tools say `No step marker observed`. All figures cover the whole recording.",
-        "Call prof.step() at the end of each step, annotate the step, or name an annotation with --step-name.",
+        "Put an annotation around each step, and record several.{or_named}",
+        {
+            "pytorch": Case(
+                fix="Give torch.profiler.profile a schedule=, without which step() marks nothing, and call prof.step() at the end of each "
+                "iteration.{or_named}"
+            ),
+            "jax": Case(
+                fix="with jax.profiler.StepTraceAnnotation('train', step_num=step): around the body of the loop, or record several runs "
+                "of the program.{or_named}"
+            ),
+            "tensorflow": Case(
+                fix="with tf.profiler.experimental.Trace('train', step_num=step, _r=1): around the body of the loop. Keras's TensorBoard "
+                "callback marks the batches of fit() by itself.{or_named}"
+            ),
+            "nsys": Case(
+                fix="Put an NVTX range around each step (torch.cuda.nvtx.range_push('step'), range_pop()), and record with "
+                "--trace=cuda,nvtx,osrt.{or_named}"
+            ),
+            "rocprof": Case(
+                fix="Put a roctx range around each step (roctxRangePush('step'), roctxRangePop(); from PyTorch, torch.cuda.nvtx), and record "
+                "with --runtime-trace.{or_named}"
+            ),
+            "stepscope": Case(
+                fix="Call prof.step() at the end of each iteration; in a job that `stepscope run` started, stepscope.step().{or_named}"
+            ),
+        },
+        {"or_named": ""},
     ),
     Entry(
         "one-step",

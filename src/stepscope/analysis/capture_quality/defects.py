@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from stepscope.analysis.capture_quality.content import content_problems
+from stepscope.analysis.capture_quality.step_marks import missing_steps
 from stepscope.analysis.cut_off import may_lack_device, steps_without_work
 from stepscope.analysis.steps.find import Steps
 from stepscope.analysis.xla.damage import program_problems
@@ -35,7 +36,7 @@ def capture_problems(trace: Trace, steps: Steps) -> list[Problem]:
     if is_snapshot(trace):
         return []
     return [
-        *_steps(steps),
+        *_steps(trace, steps),
         *_cut_off(trace),
         *_launches(trace),
         *_unlaunched(trace),
@@ -45,10 +46,10 @@ def capture_problems(trace: Trace, steps: Steps) -> list[Problem]:
     ]
 
 
-def _steps(steps: Steps) -> Iterator[Problem]:
+def _steps(trace: Trace, steps: Steps) -> Iterator[Problem]:
     count = 0 if steps.is_whole else steps.windows["step"].n_unique()
-    if count == 0 and steps.confidence != "high":  # the whole recording was not asked for
-        yield problem("no-steps", "No annotation and no repetition was found.")
+    if count == 0:
+        yield from missing_steps(trace, steps)
     if count == 1:
         yield problem("one-step", "The recording has 1 step.")
 

@@ -5,6 +5,7 @@ import { rowLinks, stepLink } from "../ui/events.js";
 import { fill } from "../ui/dom.js";
 import { figure, timeAxis } from "../ui/figure.js";
 import { count, duration, share, times } from "../text/format.js";
+import { whyNone } from "../text/nosteps.js";
 import { helpLink } from "../shell/help.js";
 import { empty } from "../shell/notice.js";
 import { facts, pageHead } from "../ui/pieces.js";
@@ -23,10 +24,7 @@ async function render(root, context) {
     fill(
       root,
       pageHead("Steps", "page/steps"),
-      empty(
-        "No steps were found.",
-        "The profile has no step markers, and nothing repeats that could be taken for steps. Mark them while recording, or name the annotation that is one step with stepscope report --step-name.",
-      ),
+      empty("No steps.", whyNone(report)),
     );
     return;
   }
