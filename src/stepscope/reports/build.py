@@ -206,9 +206,14 @@ def _judge_job(fields: dict[str, Any], ranks: Sequence[OfRank], model: JobModel 
     from stepscope.reports.ranks.job_findings import with_job
     from stepscope.reports.ranks.job_speedups import with_job_speedups
     from stepscope.reports.ranks.straggler_finding import with_straggler, with_waits
+    from stepscope.reports.slowest_rank import bounded_by_slowest
 
     told, step_ns = fields["collectives"], _step_ns(fields["steps"], fields.get("job"))
-    findings = with_job_speedups(fields["findings"], {each.rank: each.as_recorded() for each in ranks}, model)
+    if model is None:
+        findings = bounded_by_slowest(fields["findings"], ranks, told)
+    else:
+        saved = {each.rank: each.as_recorded() for each in ranks}
+        findings = with_job_speedups(fields["findings"], saved, model)
     with_waits(findings, told, step_ns)
     findings = with_straggler(findings, told.straggler, step_ns)
     fields["findings"] = with_job(findings, fields.get("job"), step_ns)

@@ -28,11 +28,9 @@ _TIMES = {
 
 
 def with_job_speedups(
-    findings: Sequence[Finding], by_rank: Mapping[int, Sequence[Finding]], model: JobModel | None
+    findings: Sequence[Finding], by_rank: Mapping[int, Sequence[Finding]], model: JobModel
 ) -> list[Finding]:
     """The findings of ranks, each with what it brings the job, ordered by that."""
-    if model is None:
-        return list(findings)
     for finding in findings:
         saved = {
             rank: float(each.saves_ns_per_step)
