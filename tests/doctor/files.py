@@ -255,6 +255,7 @@ WRONG: dict[str, list[Way]] = {
     "no-steps": [only(op(1), op(100, "aten::add"))],
     "one-step": [only(step(1), op(110))],
     "only-warm-up": [only(*_COMPILING)],
+    "graph-capture": [only(step(1), on_host("cuda_runtime", "cudaStreamBeginCapture", 101, 2), launch(110, 90), on_host("cuda_runtime", "cudaStreamEndCapture", 180, 2))],
     "option-without-data": [kineto(with_stack=1)],
     "clock-inversion": [kineto(launch(380, 90), kernel(350, 90))],
     "zero-time": [kineto(kernel(0, 90))],

@@ -304,6 +304,14 @@ ENTRIES = (
         "Start the window later, after the programs are compiled.",
     ),
     Entry(
+        "graph-capture",
+        "warning",
+        "Graphs are captured here, and none is launched",
+        "A server does so once, when it starts: the host puts the work into a CUDA or HIP graph, and the device computes nothing meanwhile. So "
+        "the host's time in this recording slows no step down.",
+        "Record the job while it launches its graphs. Keep this file in capture_traces/ beside that profile: it names the ops in the graphs.",
+    ),
+    Entry(
         "option-without-data",
         "warning",
         "{option} was on, but the file has no {what}",

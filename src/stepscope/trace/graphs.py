@@ -81,20 +81,32 @@ def captured_calls(trace: Trace) -> pl.Series:
 
 def _captured(trace: Trace) -> Iterator[list[int]]:
     """The calls of each capture, in order."""
-    events = trace.events
-    starting, ending = (_are(events, pattern) for pattern in (_BEGINS, _ENDS))
-    if not starting.any() or not ending.any():
+    spans = capture_spans(trace)
+    if spans.is_empty():
         return
-    begins, ends = events.filter(starting), events.filter(ending)
     # Other threads take part (a backward pass runs on its own), and others still launch real work meanwhile.
+    events = trace.events
     launched = trace.links.filter(pl.col("why") == "launch")["from"]
     calls = (
         events.filter(_are(events, _RECORDS)).filter(~pl.col("id").is_in(launched.implode())).sort("start_ns")
     )
-    for low, high in _spans(begins, ends):
+    for low, high in spans.iter_rows():
         ids = calls.filter(pl.col("start_ns").is_between(low, high))["id"].to_list()
         if ids:
             yield ids
+
+
+def capture_spans(trace: Trace) -> pl.DataFrame:
+    """start_ns, end_ns of each capture, which one thread does, in the order of time."""
+    events = trace.events
+    begins, ends = (
+        events.filter(_are(events, pattern)).select("track", "start_ns", end_ns="start_ns").sort("start_ns")
+        for pattern in (_BEGINS, _ENDS)
+    )
+    found = begins.drop("end_ns").join_asof(
+        ends, on="start_ns", by="track", strategy="forward", allow_exact_matches=False, check_sortedness=False
+    )
+    return found.select("start_ns", "end_ns").drop_nulls()
 
 
 def captures(trace: Trace) -> list[Capture]:
@@ -214,14 +226,6 @@ def _are(events: pl.DataFrame, pattern: str) -> pl.Series:
     if wanted.is_empty():
         return repeated(False, len(events), pl.Boolean)
     return (events["name"].is_in(wanted.implode()) & (events["kind"] == "runtime")).fill_null(False)
-
-
-def _spans(begins: pl.DataFrame, ends: pl.DataFrame) -> Iterator[tuple[int, int]]:
-    """Begin and end of each capture, which one thread does."""
-    for track, low in begins.sort("start_ns").select("track", "start_ns").iter_rows():
-        after = ends.filter((pl.col("track") == track) & (pl.col("start_ns") > low))["start_ns"]
-        if len(after):
-            yield low, int(after.sort()[0])
 
 
 def _kernels_of_calls(trace: Trace, calls: pl.Series) -> dict[int, str]:

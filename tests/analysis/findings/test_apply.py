@@ -51,10 +51,22 @@ def test_an_op_whose_kernels_go_into_a_graph_is_no_fallback() -> None:
     def during(begin: str) -> list[str]:
         op = ("main  10  580  vllm::moe_forward  op  -", "main  300  5  hipLaunchKernel  runtime  -")
         capture = (f"main  1  2  {begin}  runtime  -", "main  592  2  hipStreamEndCapture  runtime  -")
-        return [one.code for one in findings_of(steps(*capture, *op, *gemm(600, 385)))]
+        replay = "main  595  2  hipGraphLaunch  runtime  -"
+        return [one.code for one in findings_of(steps(*capture, *op, replay, *gemm(600, 385)))]
 
     assert "cpu-fallback" not in during("hipStreamBeginCapture")
     assert "cpu-fallback" in during("hipStreamIsCapturing")
+
+
+def test_nothing_is_said_of_the_host_where_graphs_are_only_captured() -> None:
+    """A server captures its graphs once, when it starts: its launches then hold no step up."""
+    small = [row for at in range(20, 900, 20) for row in gemm(at, 5)]
+    capture = [
+        "main  1  2  cudaStreamBeginCapture  runtime  -",
+        "main  950  2  cudaStreamEndCapture  runtime  -",
+    ]
+    assert "launch-bound" in [one.code for one in findings_of(steps(*small))]
+    assert findings_of(steps(*capture, *small)) == []
 
 
 def test_an_engines_bookkeeping_is_no_fallback() -> None:

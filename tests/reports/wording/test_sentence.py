@@ -124,6 +124,16 @@ def test_a_job_whose_device_was_not_recorded_is_no_job_on_the_cpu() -> None:
     assert "Work of the device is missing from the recording" in said and "CPU computes" not in said
 
 
+def test_a_recording_of_captures_says_so_and_blames_nobody() -> None:
+    found = report({"compute": 0.01, "dispatch": 0.99})
+    found.problems = [
+        Problem(
+            code="graph-capture", severity="warning", title="Graphs are captured", detail="", cause="Once."
+        )
+    ]
+    assert write_sentence(found) == "Graphs are captured. Once."
+
+
 def test_an_idle_part_without_a_finding() -> None:
     said = write_sentence(report({"compute": 0.1, "unexplained": 0.9}))
     assert said.startswith("The profile does not show what happens most of the time. ")

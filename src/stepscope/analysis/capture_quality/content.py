@@ -7,10 +7,12 @@ from collections.abc import Iterator
 import polars as pl
 
 from stepscope.analysis.capture_quality.vendors import VENDOR_TOOLS
+from stepscope.analysis.graph_captures import only_captures
 from stepscope.analysis.steps.find import Steps
 from stepscope.registers.calibration.launches import TRACE_JSON_EVENTS
 from stepscope.registers.policy.capture import GRAPHS_HIDE_OPS, MANY_EVENTS, MOSTLY_PYTHON, NAMED_PROCESSES
 from stepscope.registers.policy.findings import MAJORITY
+from stepscope.trace.graphs import captured_calls
 from stepscope.trace.problems import Problem, problem
 from stepscope.trace.trace import Trace
 from stepscope.units import percent
@@ -19,6 +21,7 @@ from stepscope.units import percent
 def content_problems(trace: Trace, steps: Steps) -> Iterator[Problem]:
     """All of them for one rank."""
     yield from _only_warm_up(trace, steps)
+    yield from _only_captures(trace, steps)
     yield from _two_workers(trace)
     yield from _graphs(trace)
     yield from _kernel_facts(trace)
@@ -42,6 +45,15 @@ def _only_warm_up(trace: Trace, steps: Steps) -> Iterator[Problem]:
     )
     if (shares > MAJORITY).all():
         yield problem("only-warm-up", f"Compiling takes more than half of each of the {len(shares):,} steps.")
+
+
+def _only_captures(trace: Trace, steps: Steps) -> Iterator[Problem]:
+    """Every step is the capture of a graph."""
+    if only_captures(trace, steps):
+        recorded = len(captured_calls(trace))
+        yield problem(
+            "graph-capture", "{count} calls put work into a graph, and no graph is launched.", count=recorded
+        )
 
 
 def _two_workers(trace: Trace) -> Iterator[Problem]:

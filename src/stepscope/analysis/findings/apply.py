@@ -21,6 +21,7 @@ from stepscope.analysis.findings.rules.steps.warm_up import withdraw_cold
 from stepscope.analysis.findings.situations import fitted
 from stepscope.analysis.findings.spread import OF_BOUNDS, spread_of
 from stepscope.analysis.findings.vague import say_what_comes_first, withdraw_vague
+from stepscope.analysis.graph_captures import only_captures
 from stepscope.analysis.parts import BUSY_PARTS
 from stepscope.analysis.xla.file_work import sources
 from stepscope.registers.policy.findings import MOST_SAVED, TOP_NAMES
@@ -31,6 +32,8 @@ def apply_rules(case: Case) -> list[Finding]:
     if case.all_slices.is_empty():
         return []
     if steps_without_work(case.trace)[0]:  # what the step waited for was in the part that is gone
+        return apply_memory_rules(case)
+    if only_captures(case.trace, case.steps):  # what the host does there slows no step of the job down
         return apply_memory_rules(case)
     judge(case)
     return ranked(fitted(case, beside_busy_cores(case, case.earlier)))

@@ -26,6 +26,7 @@ from stepscope.units import size
 _LEAST_SHARE = 1e-6  # an MFU that was rounded to zero is not zero
 _CLASSES = 3  # of kernels, or ops, that are named
 _DEVICE_MISSING = "Work of the device is missing from the recording: the shares below are of what the host did, whether the step waited for it or not."
+_CAPTURED = "graph-capture"  # its steps are none of the job's
 _HEAD = re.compile(r"^.*?(?=: |; |\. | \(|\.?$)")
 
 
@@ -36,6 +37,9 @@ def write_sentence(report: Report) -> str:
         return _without_account(report)
     if not report.breakdown:
         return " ".join(piece for piece in (_without_account(report), basis) if piece)
+    captured = _problem(report, _CAPTURED)
+    if captured is not None:
+        return f"{captured.title}. {captured.cause}"
     use = _DEVICE_MISSING if _lacks_device(report) else f"{raised(_use(report))}{_kernels(report)}."
     return " ".join(piece for piece in (f"{_verdict(report)}.", basis, use, _change(report)) if piece)
 
@@ -111,6 +115,10 @@ def _held(devices: list[MemorySnapshot]) -> str:
 def _peak(device: MemoryDevice) -> str:
     kinds = ", ".join(f"{size(row.bytes)} {call(row.kind)}" for row in device.at_peak[:_CLASSES])
     return f"The peak is {size(device.peak_bytes or 0)}: {kinds}."
+
+
+def _problem(report: Report, code: str) -> Problem | None:
+    return next((problem for problem in report.problems if problem.code == code), None)
 
 
 def _first_error(report: Report) -> Problem | None:
