@@ -8,20 +8,19 @@ the job.
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from collections.abc import Iterable
-from itertools import islice
 from typing import Any
 
+from stepscope.capture.machine.heap import objects_of
 from stepscope.capture.machine.matrices import SWITCH
 
-_MOST_OBJECTS = 5_000_000  # to look through takes about 0.2 s
 _MOST_NUMBERS = 4_096  # arrays of one number, such as losses that a job collects
 _MOST_READ = 64  # each is a copy from the device
 _MOST_NAMES = 32
 _MOST_SHAPES = 4_096
+_MOST_KEYS = 4_096  # of a dictionary: what has more is a table of something else
 _FLOATS = ("float32", "float64", "bfloat16", "float16")
 
 
@@ -36,7 +35,7 @@ def look(frameworks: Iterable[str]) -> list[dict[str, Any]]:
             continue
         try:
             found += of_framework(module)
-        except Exception:  # another version, a device in error: the rest of the recording is worth having
+        except Exception:  # another version, a device in error, too large a heap: the rest is worth having
             continue
     return found
 
@@ -47,9 +46,8 @@ def _of_torch(torch: Any) -> list[dict[str, Any]]:
     if kind is None:
         return []
     by_name: dict[str, list[Any]] = {}
-    for each in islice(gc.get_objects(), _MOST_OBJECTS):
-        if issubclass(type(each), kind):
-            by_name.setdefault(type(each).__name__, []).append(each)
+    for each in objects_of(lambda found: issubclass(found, kind)):
+        by_name.setdefault(type(each).__name__, []).append(each)
     rows = [_row(name, each[0]) for name, each in by_name.items() if len(each) == 1]
     return [row for row in rows if row is not None]
 
@@ -75,24 +73,31 @@ def _is_zero(rate: Any) -> bool:
 
 
 def _of_jax(jax: Any) -> list[dict[str, Any]]:
-    """The dictionaries that hold such an array are asked for first, so that few numbers have to be read."""
+    """The dictionaries that hold such an array are found first, so that few numbers have to be read."""
     if not getattr(sys.modules.get("jax._src.xla_bridge"), "_backends", None):
         return []
     numbers = {id(each): each for each in jax.live_arrays() if _is_number(each)}
     if not numbers or len(numbers) > _MOST_NUMBERS:
         return []
-    held: dict[int, list[str]] = {}
-    for holder in gc.get_referrers(*numbers.values()):
-        if type(holder) is dict and holder is not numbers:
-            for key, value in list(holder.items()):
-                if type(key) is str and id(value) in numbers:
-                    held.setdefault(id(value), []).append(key)
+    held = _keys_of(numbers)
     names: list[str] = []
     with jax.transfer_guard("allow"):
         for number, keys in list(held.items())[:_MOST_READ]:
             if float(numbers[number]) == 0:
                 names += keys
     return [{"framework": "jax", "name": name} for name in list(dict.fromkeys(names))[:_MOST_NAMES]]
+
+
+def _keys_of(numbers: dict[int, Any]) -> dict[int, list[str]]:
+    """By the identity of each number: the names that dictionaries have for it."""
+    held: dict[int, list[str]] = {}
+    for holder in objects_of(lambda kind: kind is dict):
+        if len(holder) > _MOST_KEYS or numbers.keys().isdisjoint(map(id, list(holder.values()))):
+            continue
+        for key, value in list(holder.items()):
+            if type(key) is str and id(value) in numbers:
+                held.setdefault(id(value), []).append(key)
+    return held
 
 
 def _is_number(array: Any) -> bool:

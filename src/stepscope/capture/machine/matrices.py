@@ -9,13 +9,14 @@ the device, and only the counts come back. Nothing is imported or initialised he
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 import time
 from collections.abc import Iterable
-from itertools import islice
+from contextlib import suppress
 from typing import Any
+
+from stepscope.capture.machine.heap import NotAll, objects_of
 
 SWITCH = (
     "STEPSCOPE_MATRICES"  # in the environment: 0 to do without, cpu to look at those of the CPU in any case
@@ -28,7 +29,6 @@ _ROWS = 256  # of a matrix, about
 _ENTRIES_AT_ONCE = 1 << 21  # a comparison with zero takes a byte for each
 _MOST_SHAPES = 4  # JAX compiles for each of them
 _MOST_OF_SHAPE = 4
-_MOST_OBJECTS = 5_000_000  # to look through takes about 0.2 s
 # An allocation that fails would make PyTorch give its cache back, or end in a snapshot.
 _FREE_LEAST = 256 << 20
 _SECONDS = 0.5
@@ -86,9 +86,11 @@ def has_room(cuda: Any) -> bool:
 
 
 def _tensors(torch: Any) -> list[Any]:
-    """By identity of the type: what pretends to be a tensor is not asked, and what is derived from one behaves as it likes."""
-    plain = (torch.Tensor, torch.nn.Parameter)
-    return [each for each in islice(gc.get_objects(), _MOST_OBJECTS) if type(each) in plain]
+    """By identity of the type: what is derived from a tensor behaves as it likes. Some of them, where there is too much else."""
+    found: list[Any] = []
+    with suppress(NotAll):
+        found.extend(objects_of(lambda kind: kind is torch.Tensor or kind is torch.nn.Parameter))
+    return found
 
 
 def _is_huge_tensor(torch: Any, tensor: Any, devices: tuple[str, ...]) -> bool:
