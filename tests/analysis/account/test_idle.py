@@ -396,3 +396,27 @@ def test_without_a_device_a_wait_is_for_the_thread_that_works() -> None:
         "input=700 (MapAndBatchProduce) dispatch=300 (KernelAndDeviceFunc::Run)",
         device=None,
     )
+
+
+@pytest.mark.parametrize(
+    ("copying", "named"),
+    [(990, "hipMemcpyWithStream > aten::copy_"), (400, "gemm")],
+)
+def test_a_device_that_begins_late_is_named_by_the_call_that_blocks_the_host(
+    copying: int, named: str
+) -> None:
+    """An idle device begins within microseconds: what it waited for was not recorded, but the host shows where."""
+    check(
+        f"""
+        track     start  dur        name                 kind        launches
+        main          0  1000       ProfilerStep#1       annotation  -
+        main          0  2          hipLaunchKernel      runtime     first
+        main          2  3          hipLaunchKernel      runtime     gemm
+        stream 7      2  3          first                kernel      -
+        main         10  {copying}  aten::copy_          op          -
+        main         10  {copying}  hipMemcpyWithStream  runtime     copy
+        stream 7    905  50         gemm                 kernel      -
+        stream 7    955  45         copy                 copy        -
+        """,
+        f"compute=53 copy=45 dispatch=2 (hipLaunchKernel) device_gap=900 ({named})",
+    )

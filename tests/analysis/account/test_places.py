@@ -53,3 +53,17 @@ def test_another_thread_may_be_what_comes_next_in_the_step() -> None:
         (2000, 6000, "gloo:all_reduce", "before"),
         (9000, 10_000, "ProfilerStep#0", "end"),
     ]
+
+
+def test_a_device_is_late_during_a_call_of_the_host() -> None:
+    trace = steps(
+        "main  0  2  hipLaunchKernel  runtime  first",
+        "stream 7  2  3  first  kernel  -",
+        "main  2  5  hipLaunchKernel  runtime  gemm",
+        "main  10  5000  hipMemcpyWithStream  runtime  copy",
+        "stream 7  4900  50  gemm  kernel  -",
+        "stream 7  4950  5  copy  copy  -",
+    )
+    slices = RankContext(0, trace, Options(), alone=True).account.slices
+    late = slices.filter(slices["part"] == "device_gap")
+    assert places(trace, late).to_list() == ["during"]

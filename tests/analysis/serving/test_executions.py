@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from stepscope.analysis.serving.executions import Gaps, executions, gaps, phases_table
+import polars as pl
+
+from stepscope.analysis.serving.executions import Gaps, executions, gaps, phases_table, stalled
 from tests.builders.inline import trace_of
 
 # Two decodes, of which the first launches more work than its annotation lasts, and a prefill with an inner annotation.
@@ -28,7 +30,18 @@ def test_rows() -> None:
 
 def test_phases() -> None:
     rows = phases_table(executions(trace_of(SERVED))).rows()
-    assert rows == [("decode", 2, 8.0, 16, 120_000, 120_000), ("prefill", 1, 1.0, 64, 40_000, 40_000)]
+    assert rows == [("decode", 2, 8.0, 16, 120_000, 120_000, 16), ("prefill", 1, 1.0, 64, 40_000, 40_000, 64)]
+
+
+def test_a_stalled_execution_has_no_speed() -> None:
+    """Its length says nothing of the engine. Only what the device itself is late with counts."""
+    rows = executions(trace_of(SERVED))
+    late = [("device_gap", 30_000, 90_000), ("device_gap", 51_000, 63_000)]
+    slices = pl.DataFrame(
+        [*late, ("sync", 101_000, 139_000)], schema=["part", "start_ns", "end_ns"], orient="row"
+    )
+    assert stalled(rows, slices).to_list() == [False, True, False]
+    assert phases_table(rows, stalled(rows, slices)).rows()[0] == ("decode", 2, 8.0, 16, 120_000, 100_000, 8)
 
 
 def test_gaps() -> None:

@@ -138,7 +138,10 @@ def test_an_idle_part_without_a_finding() -> None:
     said = write_sentence(report({"compute": 0.1, "unexplained": 0.9}))
     assert said.startswith("The profile does not show what happens most of the time. ")
     assert "no event explains 90.0 %." in said
-    assert "device had not begun it yet" in write_sentence(report({"compute": 0.1, "device_gap": 0.9}))
+    late = report({"compute": 0.1, "device_gap": 0.9})
+    assert "device had not begun it yet. " in write_sentence(late)
+    late.breakdown[1].names = [NamedTime(name="hipMemcpyWithStream", ns=late.breakdown[1].ns, place="during")]
+    assert "had not begun it yet while the host was in hipMemcpyWithStream. " in write_sentence(late)
 
 
 def test_a_small_finding_beside_a_large_idle_part_is_not_the_verdict() -> None:

@@ -14,6 +14,7 @@ import polars as pl
 
 from stepscope.analysis.account.charge import COLUMNS, Charger
 from stepscope.analysis.account.host_timeline import Timeline, cut_by
+from stepscope.analysis.account.queued import queued
 from stepscope.analysis.account.unrecorded_waits import unrecorded_waits
 from stepscope.analysis.host.causes import host_causes
 from stepscope.analysis.part_column import part
@@ -38,7 +39,7 @@ def explain(trace: Trace, steps: Steps, work: pl.DataFrame, gaps: pl.DataFrame) 
         pieces = charger.charge(host)
     charged = _charged_to_waits(trace, waits.result(), pieces, led, main)
     charged = _profiler_overhead(trace, charged)
-    both = pl.concat([charged.select(COLUMNS), _queued(trace, device).select(COLUMNS)])
+    both = pl.concat([charged.select(COLUMNS), queued(trace, device).select(COLUMNS)])
     return _unrecorded(trace, work, both)
 
 
@@ -89,17 +90,9 @@ def _split(led: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     led = led.with_columns(edge=returned.clip(pl.col("start_ns"), pl.col("end_ns")))
     host = led.filter(pl.col("start_ns") < pl.col("edge")).select("gap", "start_ns", "track", end_ns="edge")
     device = led.filter(pl.col("edge") < pl.col("end_ns")).select(
-        "gap", "end_ns", "follower", "follower_track", start_ns="edge"
+        "gap", "end_ns", "follower", "follower_track", "track", start_ns="edge"
     )
     return host, device
-
-
-def _queued(trace: Trace, device: pl.DataFrame) -> pl.DataFrame:
-    """The device's share: work was there, and waited."""
-    ops = trace.kernels.select(follower="event", detail="op").unique("follower", keep="first")
-    return device.join(ops, on="follower", how="left", maintain_order="left").with_columns(
-        part=part("device_gap"), named_by="follower", thread="follower_track"
-    )
 
 
 def _blame_of_silence(silent: pl.DataFrame, begins: pl.DataFrame) -> pl.DataFrame:

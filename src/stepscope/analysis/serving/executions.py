@@ -10,7 +10,9 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.analysis.serving.names import EXECUTION, OTHER, Execution, parse
+from stepscope.analysis.steps.work import place_in
 from stepscope.lazy import dataclass
+from stepscope.registers.policy.findings import MAJORITY
 from stepscope.trace.frames import take_largest, take_median
 from stepscope.trace.lookup import is_named
 from stepscope.trace.scopes import ancestors
@@ -31,6 +33,7 @@ PHASES = {
     "tokens": pl.Int64,
     "total_ns": pl.Int64,
     "known_ns": pl.Int64,
+    "known_tokens": pl.Int64,
 }
 
 
@@ -93,19 +96,42 @@ def _device_times(trace: Trace, outer: pl.Series) -> dict[int, int]:
     return dict(times.agg(pl.col("busy").sum()).iter_rows())
 
 
-def phases_table(rows: pl.DataFrame) -> pl.DataFrame:
-    """Executions, median batch size, tokens and time by phase; `known_ns` is the time of those whose tokens are known."""
+def stalled(rows: pl.DataFrame, slices: pl.DataFrame) -> pl.Series:
+    """Which executions last as long as they do since the device, at one time, did not begin what was queued: no engine does that each time.
+
+    `slices` are those of the account of the critical device.
+    """
+    late = slices.filter(pl.col("part") == "device_gap").select(
+        "end_ns", ns=pl.col("end_ns") - pl.col("start_ns")
+    )
+    if rows.is_empty() or late.is_empty():
+        return pl.repeat(False, len(rows), dtype=pl.Boolean, eager=True)
+    inside = place_in(late["end_ns"], rows.with_columns(end_ns=pl.col("end_ns") + 1))
+    longest = late.with_columns(place=inside).drop_nulls().group_by("place").agg(pl.col("ns").max())
+    most = (
+        rows.with_row_index("place")
+        .with_columns(pl.col("place").cast(pl.Int64))
+        .join(longest, on="place", how="left", maintain_order="left")
+    )
+    return most.select((pl.col("ns") > MAJORITY * pl.col("dur_ns")).fill_null(False)).to_series()
+
+
+def phases_table(rows: pl.DataFrame, stalls: pl.Series | None = None) -> pl.DataFrame:
+    """Executions, median batch size, tokens and time by phase; `known_…` are those whose tokens are known and that did not stall."""
     if rows.is_empty():
         return pl.DataFrame(schema=PHASES)
     length = pl.col("dur_ns")
+    timed = pl.col("tokens").is_not_null() & ~pl.col("stalled")
     return (
-        rows.group_by("phase", maintain_order=True)
+        rows.with_columns(stalled=pl.lit(False) if stalls is None else stalls)
+        .group_by("phase", maintain_order=True)
         .agg(
             executions=pl.len().cast(pl.Int64),
             batch_size=pl.col("batch_size").median(),
             tokens=pl.when(pl.col("tokens").count() > 0).then(pl.col("tokens").sum()),
             total_ns=length.sum(),
-            known_ns=length.filter(pl.col("tokens").is_not_null()).sum(),
+            known_ns=length.filter(timed).sum(),
+            known_tokens=pl.col("tokens").filter(timed).sum(),
         )
         .select(list(PHASES))
         .sort("total_ns", descending=True)

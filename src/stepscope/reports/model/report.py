@@ -217,7 +217,7 @@ class NamedTime(msgspec.Struct, kw_only=True):
 
     `detail` says more, for most of the time: where a wait was asked for, what was slow inside the input.
     `place`: before, where the event did not spend the time but came next; end, where nothing more of the step was
-    recorded, and the name is that of its marker.
+    recorded, and the name is that of its marker; during, where the device was late while the host was in that call.
     """
 
     name: str

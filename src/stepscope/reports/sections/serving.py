@@ -9,7 +9,7 @@ import polars as pl
 
 from stepscope.analysis.context import RankContext
 from stepscope.analysis.options import Options
-from stepscope.analysis.serving.executions import Gaps, executions, gaps, phases_table
+from stepscope.analysis.serving.executions import Gaps, executions, gaps, phases_table, stalled
 from stepscope.analysis.serving.workload import Workload
 from stepscope.lazy import dataclass
 from stepscope.reports.model.report import Serving, ServingGaps, ServingPhase
@@ -28,7 +28,8 @@ class RankServing:
 def of_rank(context: RankContext) -> RankServing:
     """By the rank's names and annotations."""
     rows = executions(context.whole_trace)
-    return RankServing(context.workload, phases_table(rows), gaps(rows))
+    stalls = stalled(rows, context.account.of_device(context.critical_device))
+    return RankServing(context.workload, phases_table(rows, stalls), gaps(rows))
 
 
 def joined(ranks: Sequence[RankServing], options: Options) -> Mapping[str, Any]:
@@ -50,7 +51,7 @@ def joined(ranks: Sequence[RankServing], options: Options) -> Mapping[str, Any]:
 
 
 def _phase(row: dict[str, Any]) -> ServingPhase:
-    rate = row["tokens"] * 1e9 / row["known_ns"] if row["tokens"] is not None and row["known_ns"] else None
+    rate = row["known_tokens"] * 1e9 / row["known_ns"] if row["known_ns"] else None
     return ServingPhase(
         phase=row["phase"],
         executions=row["executions"],

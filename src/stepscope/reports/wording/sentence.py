@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from stepscope.analysis.account.places import DURING
 from stepscope.analysis.snapshot.words import call
 from stepscope.names import short_name
 from stepscope.registers.policy.findings import MAJORITY
@@ -163,8 +164,11 @@ def _work(report: Report) -> str:
 def _idle_verdict(worst: BreakdownRow) -> str:
     if worst.part == "unexplained":
         return "The profile does not show what happens most of the time"
-    meaning = part(worst.part).meaning
-    return meaning.removesuffix(".") or f"Most of the idle time is {part(worst.part).title}"
+    meaning = part(worst.part).meaning.removesuffix(".")
+    longest = max(worst.names, key=lambda each: each.ns, default=None)
+    if longest is not None and longest.place == DURING and longest.ns > MAJORITY * worst.ns:
+        return f"{meaning} while the host was in {short_name(longest.name)}"
+    return meaning or f"Most of the idle time is {part(worst.part).title}"
 
 
 def _has_device(report: Report) -> bool:
