@@ -43,6 +43,14 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True, scope="session")
+def _rules_raise() -> Iterator[None]:
+    """A rule that fails would otherwise be a finding less."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("STEPSCOPE_RAISE_RULES", "1")
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
 def _own_sockets() -> Iterator[None]:
     """Jobs that listen are not found by tests that run beside these."""
     with short_folder() as folder, pytest.MonkeyPatch.context() as patch:

@@ -41,3 +41,15 @@ def not_installed(what: str) -> NotInstalled:
         f"{what} is not part of stepscope-capture, which only records.",
         fix="Install the rest, here or where the profile is read: pip install stepscope",
     )
+
+
+def is_fault(error: BaseException) -> bool:
+    """Whether it is a fault in the code, also one of Polars, whose PanicException does not derive from Exception."""
+    if isinstance(error, StepscopeError):
+        return False
+    return isinstance(error, Exception) or type(error).__name__ == "PanicException"
+
+
+def first_line(error: BaseException) -> str:
+    """The kind of the error and the first line of what it says."""
+    return f"{type(error).__name__}: {error}".split("\n", maxsplit=1)[0]

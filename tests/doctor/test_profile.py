@@ -175,7 +175,7 @@ def test_a_broken_analysis(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     def broken(*_: object) -> list[object]:
         raise ZeroDivisionError("oh")
 
-    monkeypatch.setattr(problems, "capture_problems", broken)
+    monkeypatch.setattr(problems, "capture_checks", broken)
     assert "analysis-failed" in told(diagnose(str(kineto()(tmp_path))))
 
 

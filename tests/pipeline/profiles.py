@@ -12,7 +12,8 @@ import pytest
 from benchmarks.fuzz import made_torch
 from benchmarks.fuzz.originals import write
 from stepscope.profiles.load import load
-from stepscope.reports.build import RAISE, report
+from stepscope.reports.build import report
+from stepscope.reports.failures import RAISE
 from stepscope.reports.model.report import Report
 
 

@@ -9,7 +9,7 @@ import pytest
 from benchmarks.fuzz.cases import Case, case
 from benchmarks.fuzz.drive import drive
 from benchmarks.fuzz.originals import NAMES, original
-from stepscope.reports.build import RAISE
+from stepscope.reports.failures import RAISE
 from tests.sample import SOAKS, in_soak
 
 pytestmark = pytest.mark.thorough

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stepscope.reports.build import RAISE
+from stepscope.reports.failures import RAISE
 
 
 @pytest.fixture(autouse=True)

@@ -18,7 +18,8 @@ from stepscope.errors import StepscopeError
 from stepscope.profiles.load import load
 from stepscope.profiles.profile import Profile
 from stepscope.reports import build as module
-from stepscope.reports.build import RAISE, SECTION_NAMES, chosen_sections, report
+from stepscope.reports.build import SECTION_NAMES, chosen_sections, report
+from stepscope.reports.failures import RAISE
 from stepscope.reports.model.report import Report
 from stepscope.reports.render.brief import as_brief
 from stepscope.reports.render.json import as_json

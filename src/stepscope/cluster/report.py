@@ -25,7 +25,7 @@ from stepscope.profiles.ranks import LoadedFile
 from stepscope.ranks.compare import Compared, compared, plan, without_anchors
 from stepscope.ranks.meetings import add_met, reduce_meetings
 from stepscope.registers.policy.tables import REPORT_ROWS
-from stepscope.reports.build import Failures, chosen_sections, put_together
+from stepscope.reports.build import chosen_sections, put_together
 from stepscope.reports.examined import (
     add_examined,
     are_many,
@@ -33,6 +33,7 @@ from stepscope.reports.examined import (
     asked_of_every_rank,
     choose_examined,
 )
+from stepscope.reports.failures import Failures
 from stepscope.reports.report import Report
 from stepscope.reports.sections.collectives import told_of
 from stepscope.reports.sections.section import Section

@@ -22,7 +22,7 @@ from stepscope.ranks.arrivals import finished, joined_meetings
 from stepscope.ranks.compare import Calls, Look, Plan, Waited, look, meet, wait
 from stepscope.ranks.job.gathered import packed
 from stepscope.ranks.meetings import in_lanes
-from stepscope.reports.build import Failures
+from stepscope.reports.failures import Failures
 from stepscope.reports.sections import SECTIONS
 from stepscope.reports.sections.collectives import RankPart
 from stepscope.trace.trace import Trace

@@ -26,6 +26,8 @@ def explain_unseen(code: str, report: Report) -> str:
     general = explain_no_findings(report)
     if general:
         return general
+    if code in _failed(report):
+        return NO_FINDINGS
     if code in _OF_MEMORY and not any(row.peak_bytes is not None for row in report.memory.devices):
         return NO_MEMORY
     if code in _OF_RANKS and len(report.profile.ranks) < 2 <= (report.profile.world_size or 1):
@@ -39,7 +41,10 @@ def explain_no_findings(report: Report) -> str:
         return NO_STEPS
     if lacks_device(report):
         return NO_DEVICE
-    failed = (problem.title for problem in report.problems if problem.code == "analysis-failed")
-    if any("findings" in re.split(r"[:,\s]+", title) for title in failed):
-        return NO_FINDINGS
-    return ""
+    return NO_FINDINGS if "findings" in _failed(report) else ""
+
+
+def _failed(report: Report) -> set[str]:
+    """The words for what could not be computed: names of sections, and codes of findings."""
+    titles = (problem.title for problem in report.problems if problem.code == "analysis-failed")
+    return {word for title in titles for word in re.split(r"[:,\s]+", title)}

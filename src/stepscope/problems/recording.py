@@ -381,8 +381,9 @@ ENTRIES = (
         "analysis-failed",
         "error",
         "stepscope could not compute: {sections}",
-        "This is a bug in stepscope. The other sections are complete.",
+        "This is a bug in stepscope. The rest of the report is complete.",
         "Set STEPSCOPE_RAISE=1 for the traceback, and please report it.",
-        example={"sections": "a section of the report"},
+        cases={"rules": Case(title="stepscope could not look for: {codes}")},
+        example={"sections": "a section of the report", "codes": "a finding"},
     ),
 )

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from stepscope.analysis.context import RankContext
 from stepscope.analysis.host.causes import host_causes
@@ -18,7 +18,6 @@ from stepscope.profiles.cache import background
 from stepscope.profiles.find.catalog import Places
 from stepscope.profiles.load import load
 from stepscope.profiles.profile import Profile
-from stepscope.profiles.ranks import spans
 from stepscope.ranks.hangs.calls import is_dump
 from stepscope.registers.policy.tables import REPORT_ROWS
 from stepscope.reports.about import about
@@ -29,20 +28,18 @@ from stepscope.reports.examined import (
     asked_of_every_rank,
     choose_examined,
 )
+from stepscope.reports.failures import Failures
 from stepscope.reports.model.job import Job
-from stepscope.reports.model.report import Problem, Steps
-from stepscope.reports.problems import problems_of, reported
+from stepscope.reports.model.report import Steps
+from stepscope.reports.problems import problems_of
 from stepscope.reports.report import Report
-from stepscope.reports.sections import SECTIONS, collectives, hang, steps
+from stepscope.reports.sections import SECTIONS, collectives, findings, hang, steps
 from stepscope.reports.sections.section import Section
 from stepscope.reports.wording.sentence import write_sentence
-from stepscope.trace.problems import problem
 
 if TYPE_CHECKING:
     from stepscope.ranks.job.model import JobModel
-    from stepscope.reports.sections.findings import OfRank
 
-RAISE = "STEPSCOPE_RAISE"  # in the environment: tracebacks instead of problems
 AT_ONCE = 4
 # Told in every report: what the others are measured by.
 ALWAYS = ("problems", "hang", "steps")
@@ -52,8 +49,6 @@ BRIEF = (
 )  # fmt: skip
 SAMPLED = ("kernels", "roofline", "device", "coverage")
 SECTION_NAMES = tuple(section.name for section in SECTIONS)
-
-T = TypeVar("T")
 
 
 def report(
@@ -188,20 +183,37 @@ def put_together(
             fields.update(joined)
     _check_steps(options, fields.get("steps"))
     model = fields.pop("job_model", None)
-    if "findings" in fields and "collectives" in fields and "steps" in fields:
-        _judge_job(fields, found.get("findings", ()), model)
-    if "findings" in fields:
-        _without_profiler(fields, found.get("findings", ()))
+    _judge_findings(fields, found.get("findings", ()), model, failures)
     traces = {number: profile.trace(number) for number in ranks}
     failed = [*failures.problems(len(profile.ranks)), *fields.pop("rank_problems", ())]
     told = problems_of(profile, ranks, fields.pop("problems", ()), failed)
     made = Report(profile=about(profile, traces), problems=told, **fields)
     has_account = "findings" in fields and "breakdown" in fields
-    made.sentence = write_sentence(made) if has_account else made.hang.sentence
+    made.sentence = _sentence(made) if has_account else made.hang.sentence
     return made
 
 
-def _judge_job(fields: dict[str, Any], ranks: Sequence[OfRank], model: JobModel | None) -> None:
+def _sentence(made: Report) -> str:
+    """The verdict; a fault in it costs no more than that."""
+    failures = Failures()
+    said = failures.caught(findings.SECTION, None, write_sentence, made)
+    made.problems = [*failures.problems(len(made.profile.ranks)), *made.problems]
+    return said[0] if said else ""
+
+
+def _judge_findings(
+    fields: dict[str, Any], ranks: Sequence[findings.OfRank], model: JobModel | None, failures: Failures
+) -> None:
+    """What the job makes of the findings of its ranks; they stay as they are where that fails."""
+    if "findings" not in fields:
+        return
+    failures.add_rules(ranks)
+    if "collectives" in fields and "steps" in fields:
+        failures.caught(findings.SECTION, None, _judge_job, fields, ranks, model)
+    failures.caught(findings.SECTION, None, _without_profiler, fields, ranks)
+
+
+def _judge_job(fields: dict[str, Any], ranks: Sequence[findings.OfRank], model: JobModel | None) -> None:
     """The findings of the ranks become those of the job."""
     from stepscope.reports.ranks.job_findings import with_job
     from stepscope.reports.ranks.job_speedups import with_job_speedups
@@ -210,16 +222,16 @@ def _judge_job(fields: dict[str, Any], ranks: Sequence[OfRank], model: JobModel 
 
     told, step_ns = fields["collectives"], _step_ns(fields["steps"], fields.get("job"))
     if model is None:
-        findings = bounded_by_slowest(fields["findings"], ranks, told)
+        found = bounded_by_slowest(fields["findings"], ranks, told)
     else:
         saved = {each.rank: each.as_recorded() for each in ranks}
-        findings = with_job_speedups(fields["findings"], saved, model)
-    with_waits(findings, told, step_ns)
-    findings = with_straggler(findings, told.straggler, step_ns)
-    fields["findings"] = with_job(findings, fields.get("job"), step_ns)
+        found = with_job_speedups(fields["findings"], saved, model)
+    with_waits(found, told, step_ns)
+    found = with_straggler(found, told.straggler, step_ns)
+    fields["findings"] = with_job(found, fields.get("job"), step_ns)
 
 
-def _without_profiler(fields: dict[str, Any], ranks: Sequence[OfRank]) -> None:
+def _without_profiler(fields: dict[str, Any], ranks: Sequence[findings.OfRank]) -> None:
     """What is saved, and how long the step is that it is a part of, as without the profiler."""
     from stepscope.reports.unprofiled_time import in_unprofiled_time
 
@@ -299,51 +311,3 @@ def _chosen_ranks(profile: Profile, rank: int | Collection[int] | None) -> list[
     for number in wanted:
         profile.trace(number)  # says which ranks there are if this is none of them
     return wanted
-
-
-class Failures:
-    """What went wrong while sections were computed: one section's fault must not cost the others."""
-
-    def __init__(self) -> None:
-        self._found: dict[str, tuple[dict[str, None], list[int]]] = {}
-
-    def caught(self, section: Section, rank: int | None, ask: Callable[..., T], *arguments: Any) -> list[T]:
-        """The answer, or nothing and a problem."""
-        try:
-            return [ask(*arguments)]
-        except StepscopeError:
-            raise
-        except BaseException as error:
-            # Polars reports its own faults as a PanicException, which is no Exception.
-            is_fault = isinstance(error, Exception) or type(error).__name__ == "PanicException"
-            if not is_fault or os.environ.get(RAISE):
-                raise
-            line = f"{type(error).__name__}: {error}".split("\n", maxsplit=1)[0]
-            self.add(line, section.name, rank)
-            return []
-
-    def add(self, line: str, section: str, rank: int | None) -> None:
-        """One more of these faults."""
-        sections, ranks = self._found.setdefault(line, ({}, []))
-        sections[section] = None
-        if rank is not None and rank not in ranks:
-            ranks.append(rank)
-
-    def lines(self) -> list[tuple[str, str]]:
-        """Fault and section, of a single rank."""
-        return [(line, section) for line, (sections, _) in self._found.items() for section in sections]
-
-    def problems(self, all_ranks: int) -> list[Problem]:
-        """One for each fault, however many sections and ranks it cost."""
-        return [
-            _failed(line, list(sections), ranks if all_ranks > 1 else [])
-            for line, (sections, ranks) in self._found.items()
-        ]
-
-
-def _failed(line: str, sections: list[str], ranks: list[int]) -> Problem:
-    where = f" On ranks {spans(ranks)}." if len(ranks) > 1 else ""
-    return reported(
-        problem("analysis-failed", line + where, count=max(1, len(ranks)), sections=", ".join(sections)),
-        rank=ranks[0] if len(ranks) == 1 else None,
-    )

@@ -123,6 +123,15 @@ def test_a_rule_of_a_plugin_that_fails_costs_nothing(monkeypatch: pytest.MonkeyP
         rule.find(case)  # said once
 
 
+def test_a_rule_of_a_plugin_in_which_polars_panics(monkeypatch: pytest.MonkeyPatch) -> None:
+    def panic(_: Case) -> Finding:
+        raise type("PanicException", (BaseException,), {})("oh")
+
+    rule = guarded(a_rule(panic), monkeypatch)
+    with pytest.warns(UserWarning, match="PanicException: oh"):
+        assert rule.find(case_of_text(steps(*gemm(0, 985)))) is None
+
+
 def test_a_rule_of_a_plugin_makes_findings_of_its_own_only(monkeypatch: pytest.MonkeyPatch) -> None:
     rule = guarded(
         a_rule(lambda case: Finding(code="straggler", class_="time", title="", detail="")), monkeypatch

@@ -7,7 +7,8 @@ a share of all launches or kernels on, since a recording always begins and ends 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import polars as pl
 
@@ -32,17 +33,19 @@ _LAUNCHES = r"(?i)launch(cooperative)?kernel|moduleLaunch"
 
 
 def capture_problems(trace: Trace, steps: Steps) -> list[Problem]:
-    """The problems of one rank's capture; of a memory snapshot its reader has said all."""
+    """The problems of one rank's capture."""
+    return [found for check in capture_checks(trace, steps) for found in check()]
+
+
+def capture_checks(trace: Trace, steps: Steps) -> list[Callable[[], Iterator[Problem]]]:
+    """The checks, each by itself; of a memory snapshot its reader has said all."""
     if is_snapshot(trace):
         return []
+    of_trace = (_cut_off, _launches, _unlaunched, _clocks, program_problems)
     return [
-        *_steps(trace, steps),
-        *_cut_off(trace),
-        *_launches(trace),
-        *_unlaunched(trace),
-        *_clocks(trace),
-        *content_problems(trace, steps),
-        *program_problems(trace),
+        partial(_steps, trace, steps),
+        *(partial(check, trace) for check in of_trace),
+        partial(content_problems, trace, steps),
     ]
 
 

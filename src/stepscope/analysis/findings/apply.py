@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 
 import msgspec
 import polars as pl
@@ -14,17 +14,23 @@ from stepscope.analysis.findings.batches.busy_cores import beside_busy_cores
 from stepscope.analysis.findings.behind_waits import put_behind_causes, put_behind_waits
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change
+from stepscope.analysis.findings.faults import PROMISES
 from stepscope.analysis.findings.finding import Finding, Interval, ranked
 from stepscope.analysis.findings.promise import least_left, left_by_replay
 from stepscope.analysis.findings.registry import find_rules, rules_for
+from stepscope.analysis.findings.rule import Rule
 from stepscope.analysis.findings.rules.steps.warm_up import withdraw_cold
 from stepscope.analysis.findings.situations import fitted
+from stepscope.analysis.findings.spare import spared
 from stepscope.analysis.findings.spread import OF_BOUNDS, spread_of
 from stepscope.analysis.findings.vague import say_what_comes_first, withdraw_vague
 from stepscope.analysis.graph_captures import only_captures
 from stepscope.analysis.parts import BUSY_PARTS
 from stepscope.analysis.xla.file_work import sources
 from stepscope.registers.policy.findings import MOST_SAVED, TOP_NAMES
+
+# What is said of findings once all of them are known, in this order.
+_AFTER_RULES = (withdraw_cold, put_behind_waits, put_behind_causes, withdraw_vague, say_what_comes_first)
 
 
 def apply_rules(case: Case) -> list[Finding]:
@@ -36,12 +42,24 @@ def apply_rules(case: Case) -> list[Finding]:
     if only_captures(case.trace, case.steps):  # what the host does there slows no step of the job down
         return apply_memory_rules(case)
     judge(case)
-    return ranked(fitted(case, beside_busy_cores(case, case.earlier)))
+    return ranked(
+        spared(
+            case,
+            PROMISES,
+            lambda: list(fitted(case, beside_busy_cores(case, case.earlier))),
+            lambda: list(case.earlier),
+        )
+    )
 
 
 def apply_memory_rules(case: Case) -> list[Finding]:
     """What threatens the run, of a recording that has no time to account for."""
-    return [found for rule in find_rules() if rule.class_ == "memory" for found in rule.findings(case)]
+    rules = [rule for rule in find_rules() if rule.class_ == "memory"]
+    return [
+        found
+        for rule in rules
+        for found in spared(case, rule.code, partial(rule.findings, case), list[Finding])
+    ]
 
 
 def judge(case: Case) -> dict[str, list[pl.Series]]:
@@ -50,15 +68,17 @@ def judge(case: Case) -> dict[str, list[pl.Series]]:
         case.owned = {}
         for rule in rules_for(case):
             before = len(case.claims)
-            mine = rule.findings(case)
-            case.earlier += [_placed(case, finding, case.claims[before:]) for finding in mine]
+            mine = spared(case, rule.code, partial(_ask, case, rule), list[Finding])
+            case.earlier += mine
             case.owned |= {finding.code: case.claims[before:] for finding in mine}
-        withdraw_cold(case)
-        put_behind_waits(case)
-        put_behind_causes(case)
-        withdraw_vague(case)
-        say_what_comes_first(case)
+        for judge_again in _AFTER_RULES:
+            spared(case, PROMISES, partial(judge_again, case), lambda: None)
     return case.owned
+
+
+def _ask(case: Case, rule: Rule[Case]) -> list[Finding]:
+    before = len(case.claims)
+    return [_placed(case, finding, case.claims[before:]) for finding in rule.findings(case)]
 
 
 def _placed(case: Case, finding: Finding, claims: Sequence[pl.Series]) -> Finding:

@@ -17,6 +17,7 @@ from stepscope.analysis.basis import RECORDED, Basis, step_basis
 from stepscope.analysis.compute.account import ComputeAccount
 from stepscope.analysis.cut_off import is_broken, is_cut
 from stepscope.analysis.findings.change import Change
+from stepscope.analysis.findings.faults import Fault
 from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.ready_batches import is_of_workers, with_whole_waits
 from stepscope.analysis.findings.spread import Spread, spread_of
@@ -173,6 +174,7 @@ class Case:
     )  # codes of those that are about slow steps instead, of which no replay says anything
     claims: list[pl.Series] = field(default_factory=list)  # the slices of each claim, in their order
     owned: dict[str, list[pl.Series]] | None = None  # the claims of each finding, when the rules are applied
+    faults: list[Fault] = field(default_factory=list)  # of rules that raised
     all_steps: StepTimes | None = None  # of the recording, where the case is about a sample of them
 
     @property

@@ -11,6 +11,8 @@ from stepscope.analysis.findings import rules
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import CLASSES, Finding
 from stepscope.analysis.findings.rule import ANY, RESERVED, Found, Rule
+from stepscope.analysis.findings.spare import remember
+from stepscope.errors import StepscopeError, is_fault
 from stepscope.plugins import FINDINGS, load_plugins, warn, warn_of_fault
 
 
@@ -54,15 +56,17 @@ def _guard(plugin: str, rule: Rule[Case]) -> Rule[Case]:
     """The rule of a plug-in, whose faults cost its own finding only."""
 
     def find(case: Case) -> Found:
-        before = case.unclaimed
+        take_back = remember(case)
         try:
             found = rule.findings(case)
             if all(isinstance(each, Finding) and each.code == rule.code for each in found):
                 return found
             warn(plugin, f"the rule {rule.code} returned something else than findings of its own")
-        except Exception as error:
+        except BaseException as error:
+            if not (is_fault(error) or isinstance(error, StepscopeError)):
+                raise
             warn_of_fault(plugin, error)
-        case.unclaimed = before  # time that a failed rule claimed belongs to the next ones
+        take_back()  # time that a failed rule claimed belongs to the next ones
         return None
 
     return replace(rule, find=find)

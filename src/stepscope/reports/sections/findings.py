@@ -9,8 +9,11 @@ from msgspec.structs import replace
 
 from stepscope.analysis.context import RankContext
 from stepscope.analysis.findings.apply import apply_memory_rules, apply_rules, replay_together
+from stepscope.analysis.findings.case import Case
+from stepscope.analysis.findings.faults import PROMISES, Fault
 from stepscope.analysis.findings.finding import Finding, Interval, order, ranked
 from stepscope.analysis.findings.rules.steps.step_outliers import RULE as STEP_OUTLIERS
+from stepscope.analysis.findings.spare import spared
 from stepscope.analysis.options import Options
 from stepscope.lazy import dataclass
 from stepscope.profiles.ranks import spans
@@ -22,6 +25,7 @@ class OfRank:
     """The findings of one rank, and what their changes bring together.
 
     `step`, `saved_of`: the mean step, and the one that savings are a part of, without the profiler, as shares of the recorded mean.
+    `faults`: of rules that raised, whose findings are missing.
     """
 
     rank: int
@@ -29,6 +33,7 @@ class OfRank:
     together: Interval | None
     step: float = 1.0
     saved_of: float = 1.0
+    faults: tuple[Fault, ...] = ()
 
     def share_of(self, code: str) -> float:
         """What a saving is of what it would be in the time of the recording."""
@@ -45,14 +50,20 @@ class OfRank:
 def of_rank(context: RankContext) -> OfRank:
     """The findings on the rank's critical device."""
     if context.steps.windows.is_empty():
-        return OfRank(context.rank, apply_memory_rules(context.case) if context.snapshots else [], None)
+        found = apply_memory_rules(context.case) if context.snapshots else []
+        return OfRank(context.rank, found, None, faults=tuple(context.case.faults))
     case = context.sampled.case
     found = apply_rules(case)
     if context.steps.is_whole:
         # Much of a recording is before and after the job: idle time without a cause is no advice.
         found = [each for each in found if each.code != "idle-unexplained"]
-    together, mean_ns = replay_together(case, found), max(1.0, case.basis.ns)
-    return OfRank(context.rank, found, together, case.unprofiled_share, case.saved_of_ns / mean_ns)
+    together = spared(case, PROMISES, lambda: replay_together(case, found), lambda: None)
+    step, saved_of = spared(case, PROMISES, lambda: _shares(case), lambda: (1.0, 1.0))
+    return OfRank(context.rank, found, together, step, saved_of, tuple(dict.fromkeys(case.faults)))
+
+
+def _shares(case: Case) -> tuple[float, float]:
+    return case.unprofiled_share, case.saved_of_ns / max(1.0, case.basis.ns)
 
 
 def joined(ranks: Sequence[OfRank], options: Options) -> Mapping[str, Any]:
