@@ -85,7 +85,8 @@ def test_every_rule_is_calm_about_a_busy_device(busy: Case, rule: Rule[Case]) ->
 def test_a_rule_alone() -> None:
     case = case_of_text(steps(LOAD, *gemm(700, 285)))
     (found,) = INPUT_BOUND.findings(case)
-    assert (found.code, found.page, found.fix) == ("input-bound", "input", INPUT_BOUND.fix["pytorch"])
+    assert (found.code, found.page) == ("input-bound", "input")
+    assert found.fix.split(". ")[0] == INPUT_BOUND.fix["pytorch"].split(". ")[0]
     assert INPUT_BOUND.find(case) is None, "the time is owned already"
 
 

@@ -7,6 +7,7 @@ import re
 
 import polars as pl
 
+from stepscope.analysis.findings.batches.advice import advise
 from stepscope.analysis.findings.batches.busy_cores import advise_less_work, waits_for_cores
 from stepscope.analysis.findings.batches.restarts import find_restarts, tell_of_starts
 from stepscope.analysis.findings.case import Case
@@ -52,7 +53,7 @@ def find(case: Case) -> Finding | None:
     if found is not None and case.had_ready_batches:
         longer = duration(case.lacking_wait_ns)
         found.detail += f" Steps of the job wait {longer} longer than recorded ones: batches were ready when the recording began."
-    usual = None if found is None else _with_workers(case, _advised(found, facts), facts)
+    usual = None if found is None else _with_workers(case, _advised(case, found, facts), facts)
     if usual is not None:
         tell_of_starts(case, usual)
         if usual.fix != _FIX_OF_SAMPLES and waits_for_cores(case, facts):
@@ -95,8 +96,9 @@ def _with_workers(case: Case, found: Finding, facts: InputFacts) -> Finding:
     return found
 
 
-def _advised(found: Finding, facts: InputFacts) -> Finding:
+def _advised(case: Case, found: Finding, facts: InputFacts) -> Finding:
     """The finding with what the recording shows of the loader."""
+    found.fix = advise(case, found, facts)
     evidence = {"workers": facts.workers, "cores": facts.cores, "prefetches": facts.prefetches}
     found.evidence = {
         **found.evidence,
