@@ -102,6 +102,45 @@ def test_the_size_is_that_of_the_whole_operation(opcode: str, shape: bytes, size
     assert told["program_bytes"] == size
 
 
+FOUR, EIGHT = array(F32, 4), array(F32, 8)
+CONTEXT = array(8)
+
+
+@pytest.mark.parametrize(
+    ("opcode", "shape", "size"),
+    [
+        ("all-reduce-start", message((2, TUPLE), (4, FOUR), (4, EIGHT)), 48),
+        (
+            "all-gather-start",
+            message((2, TUPLE), (4, message((2, TUPLE), (4, FOUR), (4, FOUR))), (4, message((2, TUPLE), (4, EIGHT), (4, EIGHT)))),
+            64,
+        ),
+        ("collective-permute-start", message((2, TUPLE), (4, EIGHT), (4, EIGHT), (4, CONTEXT), (4, CONTEXT)), 32),
+    ],
+)  # fmt: skip
+def test_collectives_of_several_arrays_count_all_of_them(opcode: str, shape: bytes, size: int) -> None:
+    told = facts(program(f"{opcode}.1", opcode, shape, *LISTED), f"{opcode}.1")
+    assert (told["program_bytes"], told["program_dtype"]) == (size, "float32")
+
+
+@pytest.mark.parametrize("name", ["reduce-scatter-start", "reduce-scatter-done"])
+def test_what_starts_and_what_ends_a_collective_tell_the_same(name: str) -> None:
+    """XLA wraps a reduce-scatter: its groups and what goes in are written inside of what is started."""
+    wrapped = message(
+        (2, message((1, "given"), (2, "parameter"), (3, EIGHT), (35, 11))),
+        (2, message((1, "inner"), (2, "reduce-scatter"), (3, FOUR), (35, 12), (36, b"\x0b"), *LISTED)),
+        (5, 2),
+    )
+    started = message((2, TUPLE), (4, message((2, TUPLE), (4, EIGHT))), (4, FOUR), (4, CONTEXT))
+    start = message((1, "reduce-scatter-start"), (2, "async-start"), (3, started), (35, 1), (38, 2))
+    end = message((1, "reduce-scatter-done"), (2, "async-done"), (3, FOUR), (35, 2), (36, b"\x01"))
+    entry = message((2, start), (2, end), (5, 1))
+    hlo = message((1, message((1, "jit_step"), (3, wrapped), (3, entry), (6, 1))))
+    told = facts(hlo, name, rank=3)
+    assert (told["program_bytes"], told["program_dtype"]) == (32, "float32")
+    assert told["program_group"] == "2 groups of 2"
+
+
 @pytest.mark.parametrize(
     "group",
     [(92, message((2, 1 << 40), (3, 1 << 40))), (93, b"\xff\xff"), (93, message((2, message((1, 9)))))],

@@ -77,7 +77,7 @@ def test_library_product() -> None:
 
 def test_elementwise_and_movement() -> None:
     add = made("add.1", "add", 3, shaped(F32, 4, 8), reads(1, 1))
-    assert work_of("add.1", A, add) == ("add", None, 32, 4 * 96)
+    assert work_of("add.1", A, add) == ("add", None, 32, 4 * 64)
     moved = made("transpose.1", "transpose", 3, shaped(F32, 8, 4), reads(1))
     assert work_of("transpose.1", A, moved)[2] == 0
 

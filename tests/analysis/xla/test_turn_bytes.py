@@ -47,7 +47,7 @@ main:
         ("next", 3 * 4),
         ("picked", 4 + 2 * 32),
         ("written", 4 + 2 * 32),
-        ("updated", 2 * 32),
+        ("updated", 2 * 4 + 2 * 32),
         ("copied", 2 * 3200),
         ("product", None),
     ],

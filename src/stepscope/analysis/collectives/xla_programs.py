@@ -17,11 +17,11 @@ from stepscope.analysis.xla.hlo_module import (
     messages,
     name_of,
     numbers,
-    read_instruction,
 )
+from stepscope.analysis.xla.loops import root_of
 from stepscope.formats.protobuf import fields
 from stepscope.lazy import dataclass
-from stepscope.registers.policy.tables import XLA_DEVICES
+from stepscope.registers.policy.tables import XLA_CALL_DEPTH, XLA_DEVICES
 from stepscope.trace.problems import Problems
 from stepscope.trace.trace import Trace
 
@@ -43,6 +43,7 @@ _REPLICA_GROUPS, _DEVICE_LIST, _IOTA, _MESH = 49, 87, 92, 93
 _ASSIGNMENT = 15
 _PLACE = ("module", "instruction", "ordinal", "local")
 _LARGEST = 1 << 62
+_LATER = ("-done", "-update")
 
 
 @dataclass(frozen=True)
@@ -106,29 +107,66 @@ def _agreed(programs: Sequence[Module], name: str) -> Facts | None:
 
 
 def _facts(program: Module, name: str) -> Iterator[Facts]:
-    for body in program.bodies.values():
-        for message in body:
+    for number, body in program.bodies.items():
+        for place, message in enumerate(body):
             if name_of(message) == name:
-                groups = _groups(message)
-                size = max(map(len, groups), default=0) if groups else None
-                instruction = read_instruction(message)
-                yield Facts(*_sized(instruction, size), groups)
+                found = _collective(program, number, place)
+                groups = _groups(program.bodies[found.computation][found.place])
+                yield Facts(*_sized(found, max(map(len, groups), default=0) if groups else None), groups)
                 return
 
 
-def _sized(instruction: Instruction, group_size: int | None) -> tuple[str | None, int | None]:
-    """Type and bytes. What only starts a collective gives what goes in and what comes out."""
-    arrays = list(instruction.shape.arrays())
+@dataclass(frozen=True)
+class _Found:
+    """A collective, the place where it is written, and what it is given."""
+
+    computation: int
+    place: int
+    instruction: Instruction
+    given: list[Shape]
+
+
+def _collective(program: Module, computation: int, place: int) -> _Found:
+    """What an instruction starts or waits for: its end says neither its groups nor what went in, nor does a start of anything."""
+    for _ in range(XLA_CALL_DEPTH):
+        instructions = program.instructions(computation)
+        places = {one.id: at for at, one in enumerate(instructions)}
+        one = instructions[place]
+        before = places.get(one.operands[0]) if one.operands else None
+        if one.opcode.endswith(_LATER) and before is not None:
+            place = before
+        elif one.opcode == "async-start" and (inside := _last(program, one)) is not None:
+            computation, place = one.called[0], inside
+        else:
+            break
+    instructions = program.instructions(computation)
+    one, shapes = instructions[place], {each.id: each.shape for each in instructions}
+    return _Found(computation, place, one, [shapes[at] for at in one.operands if at in shapes])
+
+
+def _last(program: Module, start: Instruction) -> int | None:
+    """The place of the instruction that a computation is there for: nothing follows it."""
+    body = program.instructions(start.called[0]) if start.called else []
+    root = root_of(body)
+    return next((at for at, one in enumerate(body) if one is root), None)
+
+
+def _sized(found: _Found, group_size: int | None) -> tuple[str | None, int | None]:
+    """Type and bytes. What only starts a collective gives what goes in, what comes out, and numbers of its own."""
+    opcode, shape = found.instruction.opcode, found.instruction.shape
+    times: int | None = 1
+    if opcode.endswith("-start") and opcode != "all-reduce-start" and len(shape.parts) > 1:
+        shapes = [shape.parts[1]]
+    elif opcode == "reduce-scatter" and found.given:
+        shapes = found.given
+    else:
+        shapes, times = [shape], group_size if opcode == "reduce-scatter" else 1
+    arrays = [array for each in shapes for array in each.arrays()]
     types = {array.element for array in arrays if array.element in _TYPES}
     dtype = _TYPES[next(iter(types))][0] if len(types) == 1 else None
-    if not arrays or any(array.element not in _TYPES for array in arrays):
+    if not arrays or not times or any(array.element not in _TYPES for array in arrays):
         return dtype, None
-    sizes = [_bytes(array) for array in arrays]
-    if instruction.opcode.endswith("-start") and instruction.opcode != "all-reduce-start":
-        return dtype, min(max(sizes), _LARGEST)
-    if instruction.opcode == "reduce-scatter":
-        return dtype, min(sum(sizes) * group_size, _LARGEST) if group_size else None
-    return dtype, min(sum(sizes), _LARGEST)
+    return dtype, min(sum(map(_bytes, arrays)) * times, _LARGEST)
 
 
 def _bytes(array: Shape) -> int:

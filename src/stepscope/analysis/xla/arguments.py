@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
+from stepscope.analysis.xla.array_bytes import shape_bytes
 from stepscope.analysis.xla.hlo_module import Instruction, Module, Shape
-from stepscope.analysis.xla.instruction_cost import FORMATS, shape_bytes
+from stepscope.analysis.xla.instruction_cost import FORMATS
 from stepscope.lazy import dataclass
 from stepscope.registers.policy.repeated_work import SMALL_ARGUMENT_BYTES
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
+from stepscope.analysis.xla.array_bytes import shape_bytes
 from stepscope.analysis.xla.hlo_module import Instruction, Module, Shape
-from stepscope.analysis.xla.instruction_cost import SILENT, shape_bytes
+from stepscope.analysis.xla.instruction_cost import SILENT
 from stepscope.analysis.xla.loops import Flow, Taint, root_of
 
 _DECOMPOSES = re.compile(r"(?i)getrf|potrf|cholesky|geqrf|syev|gesvd|heev|hybrid_eig|lapack_.geev")

@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 
 from stepscope.analysis.xla.arguments import Argument, arguments_of
+from stepscope.analysis.xla.array_bytes import shape_bytes
 from stepscope.analysis.xla.hlo_module import Instruction, Module
-from stepscope.analysis.xla.instruction_cost import FORMATS, SILENT, shape_bytes
+from stepscope.analysis.xla.instruction_cost import FORMATS, SILENT
 from stepscope.analysis.xla.loops import root_of
 from stepscope.analysis.xla.needs import WHOLE, Needs, has_zero_products
 from stepscope.lazy import dataclass

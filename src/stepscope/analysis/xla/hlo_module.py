@@ -11,7 +11,7 @@ from functools import cached_property, lru_cache
 
 from stepscope.formats.protobuf import Value, fields, text
 from stepscope.lazy import dataclass
-from stepscope.registers.policy.tables import PROGRAMS_KEPT
+from stepscope.registers.policy.tables import PROGRAMS_KEPT, XLA_CALL_DEPTH
 from stepscope.trace.problems import Problems
 
 TUPLE = 13
@@ -249,28 +249,17 @@ def read_instruction(message: memoryview) -> Instruction:
     return made
 
 
-def read_shape(message: memoryview) -> Shape:
-    """The shape; tuples nest as deep as the file says, which is bounded by its bytes."""
+def read_shape(message: memoryview, depth: int = 0) -> Shape:
+    """The shape; of tuples that nest deeper than any compiler lets them, the inner ones are empty."""
     element, sizes, parts = 0, [], []
     for key, value in fields(message, Problems()):
         if key == 2 and isinstance(value, int):
             element = value
         elif key == 3:
             sizes += numbers(value)
-        elif key == 4 and not isinstance(value, int):
-            parts.append(_flat_shape(value))
+        elif key == 4 and not isinstance(value, int) and depth < XLA_CALL_DEPTH:
+            parts.append(read_shape(value, depth + 1))
     return Shape(element, tuple(sizes), tuple(parts))
-
-
-def _flat_shape(message: memoryview) -> Shape:
-    """A part of a tuple. Tuples inside tuples are rare, and their arrays are not asked for."""
-    element, sizes = 0, []
-    for key, value in fields(message, Problems()):
-        if key == 2 and isinstance(value, int):
-            element = value
-        elif key == 3:
-            sizes += numbers(value)
-    return Shape(element, tuple(sizes))
 
 
 _TEXTS = {1: "name", 2: "opcode", 28: "target", 63: "direction"}

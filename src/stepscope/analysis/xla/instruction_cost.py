@@ -3,7 +3,7 @@
 FLOPs are those of XLA's own cost analysis, its transcendental functions included. Matrix product: 2 · output elements ·
 contracted elements. Convolution: 2 · (input channels / groups) · output channels · batch · places where the kernel meets
 data and not padding. Elementwise: one for each output element. Reduction: one for each element that goes away. A fusion
-does what is inside it. Bytes: every operand is read once and every output written once.
+does what is inside it. Bytes: see `touched_bytes`.
 A fusion is named after the matrix product inside it, if there is one, else as XLA named it.
 """
 
@@ -17,17 +17,14 @@ from typing import Any
 import msgspec
 
 from stepscope.analysis.formulas.constants import ATTENTION_BACKWARD, ATTENTION_FORWARD
+from stepscope.analysis.xla.array_bytes import LARGEST
 from stepscope.analysis.xla.hlo_module import Instruction, Module, Shape, messages, numbers
+from stepscope.analysis.xla.touched_bytes import touched_bytes
 from stepscope.formats.protobuf import fields, signed
 from stepscope.lazy import dataclass
 from stepscope.registers.policy.tables import XLA_CALL_DEPTH, XLA_WINDOW_SIZE
 from stepscope.trace.problems import Problems
 
-_LARGEST = 1 << 62
-BITS = {
-    1: 8, 2: 8, 3: 16, 4: 32, 5: 64, 6: 8, 7: 16, 8: 32, 9: 64, 10: 16, 11: 32, 12: 64, 15: 64, 16: 16, 18: 128,
-    19: 8, 20: 8, 21: 4, 22: 4, 23: 8, 24: 8, 25: 8, 26: 2, 27: 2, 28: 8, 29: 8, 32: 4, 33: 8,
-}  # fmt: skip
 # What products compute in; other types are of indices, masks and counters.
 FORMATS = {
     10: "fp16", 11: "fp32", 12: "fp64", 15: "fp32", 18: "fp64", 16: "bf16", 2: "int8", 6: "int8", 21: "int4", 22: "int4",
@@ -94,7 +91,13 @@ class Worker:
         """The work of one instruction among those of its computation."""
         op, scope = self.named(instruction)
         read = [beside[number].shape for number in instruction.operands if number in beside]
-        return Work(op, scope, self.flops(instruction, beside), _bytes(instruction, read), shapes_text(read))
+        return Work(
+            op,
+            scope,
+            self.flops(instruction, beside),
+            touched_bytes(self.module, instruction, beside),
+            shapes_text(read),
+        )
 
     def total(self) -> int | None:
         """FLOPs of one run of the whole program."""
@@ -106,7 +109,7 @@ class Worker:
             found = self._flops(instruction, beside, depth)
         except (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError):
             return None
-        return found if found is None or 0 <= found < _LARGEST else None
+        return found if found is None or 0 <= found < LARGEST else None
 
     def _flops(self, made: Instruction, beside: dict[int, Instruction], depth: int) -> int | None:
         opcode = made.opcode
@@ -332,25 +335,3 @@ def _window(made: Instruction) -> list[tuple[int, int, int, int, int]]:
             (values.get(1, 1), values.get(2, 1) or 1, low, values.get(5, 1) or 1, values.get(6, 1) or 1)
         )
     return found
-
-
-def _bytes(made: Instruction, read: list[Shape]) -> int | None:
-    if made.opcode == "async-start":
-        return None  # a part of a large array, most often: the shapes do not say how much is moved
-    written = list(made.shape.arrays())
-    last = written[-1] if len(written) > 1 else None
-    if made.opcode == "custom-call" and last and _array_bits(last) == 8 * math.prod(last.sizes[:1]):
-        written.pop()  # what a library gets to work in: a row of bytes, most of which it may not touch
-    bits = [_array_bits(array) for array in (*(part for shape in read for part in shape.arrays()), *written)]
-    total = _sum(bits)
-    return None if total is None or total >= _LARGEST else (total + 7) // 8
-
-
-def shape_bytes(shape: Shape) -> int | None:
-    """Bytes of an array; None where the width of its numbers is not known."""
-    return _bytes(Instruction(shape=shape), [])
-
-
-def _array_bits(shape: Shape) -> int | None:
-    size = BITS.get(shape.element)
-    return shape.elements * size if size else 0 if not shape.element else None

@@ -103,17 +103,25 @@ class Program:
         }
         self._kernels = {as_kernel(name): name for name in self._places}
         self._known: dict[str, Work] = {}
+        self._bodies: dict[int, tuple[dict[int, Instruction], dict[str, Instruction]]] = {}
 
     def work(self, instruction: str) -> Work | None:
         """The work of the instruction of this name; None where there is none."""
         if instruction not in self._known:
             if instruction not in self._places:
                 return None
-            body = {i.id: i for i in self.module.instructions(self._places[instruction])}
-            self._known |= {
-                i.name: self._worker.work(i, body) for i in body.values() if i.name == instruction
-            }
-        return self._known.get(instruction)  # a damaged message may have another name further on
+            by_id, by_name = self._body(self._places[instruction])
+            if instruction not in by_name:
+                return None  # a damaged message has another name further on
+            self._known[instruction] = self._worker.work(by_name[instruction], by_id)
+        return self._known[instruction]
+
+    def _body(self, computation: int) -> tuple[dict[int, Instruction], dict[str, Instruction]]:
+        """The instructions of a computation by number and by name: large ones are asked for thousands of times."""
+        if computation not in self._bodies:
+            found = self.module.instructions(computation)
+            self._bodies[computation] = ({one.id: one for one in found}, {one.name: one for one in found})
+        return self._bodies[computation]
 
     @cached_property
     def _turns(self) -> dict[str, int]:

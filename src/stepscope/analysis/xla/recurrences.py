@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from operator import or_
 
+from stepscope.analysis.xla.array_bytes import shape_bytes
 from stepscope.analysis.xla.hlo_module import Instruction, Module, Shape
-from stepscope.analysis.xla.instruction_cost import known_trips, shape_bytes
+from stepscope.analysis.xla.instruction_cost import known_trips
 from stepscope.analysis.xla.loops import CALLS, WAITS, Flow, body_of, loops_of, root_of
 from stepscope.analysis.xla.masks import WHOLE_NUMBERS
 from stepscope.analysis.xla.turn_bytes import turn_bytes

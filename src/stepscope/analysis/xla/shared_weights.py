@@ -11,14 +11,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
 
+from stepscope.analysis.xla.array_bytes import BITS, shape_bytes
 from stepscope.analysis.xla.hlo_module import Instruction, Module, Shape
 from stepscope.analysis.xla.instruction_cost import (
-    BITS,
     PRODUCTS,
     Worker,
     dimension_numbers,
     is_library_product,
-    shape_bytes,
 )
 from stepscope.analysis.xla.loops import CALLS, WAITS, body_of, root_of
 from stepscope.lazy import dataclass

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from stepscope.analysis.xla.arguments import arguments_of, results_of
+from stepscope.analysis.xla.array_bytes import shape_bytes
 from stepscope.analysis.xla.hlo_module import Instruction, Module, Shape
-from stepscope.analysis.xla.instruction_cost import SILENT, shape_bytes
+from stepscope.analysis.xla.instruction_cost import SILENT
 from stepscope.analysis.xla.loops import Flow, Taint, body_of
 from stepscope.analysis.xla.repeats.turns import given_to, turned
 from stepscope.lazy import dataclass
