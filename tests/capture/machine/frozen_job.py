@@ -17,6 +17,13 @@ def jax() -> Any:
     return [rates, [jnp.float32(0)]]
 
 
+def jax_two() -> Any:
+    """Two optimizers, of which one is frozen: the name of their rates tells nothing."""
+    import jax.numpy as jnp
+
+    return [{"rate": jnp.float32(0)}, {"rate": jnp.float32(1e-3)}]
+
+
 def torch(rate: float = 0.0, warm_up: bool = False) -> Any:
     """An optimizer with two groups."""
     import torch as framework
@@ -31,6 +38,7 @@ def torch(rate: float = 0.0, warm_up: bool = False) -> Any:
 
 JOBS = {
     "jax": jax,
+    "jax_two": jax_two,
     "torch": torch,
     "trained": lambda: torch(1e-4),
     "warm-up": lambda: torch(warm_up=True),

@@ -26,6 +26,11 @@ def test_arrays_of_one_number_by_the_keys_that_hold_them() -> None:
     assert seen("jax", **{SWITCH: "0"}) == []
 
 
+@needs("jax")
+def test_a_name_of_numbers_that_are_not_all_zero_tells_nothing() -> None:
+    assert seen("jax_two") == []
+
+
 @needs("torch")
 def test_groups_whose_learning_rate_is_zero() -> None:
     assert seen("torch") == [

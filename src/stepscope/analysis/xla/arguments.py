@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from stepscope.analysis.xla.array_bytes import shape_bytes
 from stepscope.analysis.xla.hlo_module import Instruction, Module, Shape
 from stepscope.analysis.xla.instruction_cost import FORMATS
+from stepscope.analysis.xla.sizes.array_bytes import shape_bytes
 from stepscope.lazy import dataclass
 from stepscope.registers.policy.repeated_work import SMALL_ARGUMENT_BYTES
 

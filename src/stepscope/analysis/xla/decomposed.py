@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
-from stepscope.analysis.xla.array_bytes import shape_bytes
 from stepscope.analysis.xla.hlo_module import Instruction, Module, Shape
 from stepscope.analysis.xla.instruction_cost import SILENT
 from stepscope.analysis.xla.loops import Flow, Taint, root_of
+from stepscope.analysis.xla.sizes.array_bytes import shape_bytes
 
 _DECOMPOSES = re.compile(r"(?i)getrf|potrf|cholesky|geqrf|syev|gesvd|heev|hybrid_eig|lapack_.geev")
 _SAME = ("bitcast", "reshape", "transpose", "copy", "convert")

@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 
 from stepscope.analysis.xla.arguments import Argument, arguments_of
-from stepscope.analysis.xla.array_bytes import shape_bytes
 from stepscope.analysis.xla.hlo_module import Instruction, Module
 from stepscope.analysis.xla.instruction_cost import FORMATS, SILENT
 from stepscope.analysis.xla.loops import root_of
 from stepscope.analysis.xla.needs import WHOLE, Needs, has_zero_products
+from stepscope.analysis.xla.sizes.array_bytes import shape_bytes
 from stepscope.lazy import dataclass
 from stepscope.registers.policy.useless_work import FROZEN_BY_ARGUMENTS_MOST
 

@@ -17,9 +17,9 @@ from typing import Any
 import msgspec
 
 from stepscope.analysis.formulas.constants import ATTENTION_BACKWARD, ATTENTION_FORWARD
-from stepscope.analysis.xla.array_bytes import LARGEST
 from stepscope.analysis.xla.hlo_module import Instruction, Module, Shape, messages, numbers
-from stepscope.analysis.xla.touched_bytes import touched_bytes
+from stepscope.analysis.xla.sizes.array_bytes import LARGEST
+from stepscope.analysis.xla.sizes.touched_bytes import touched_bytes
 from stepscope.formats.protobuf import fields, signed
 from stepscope.lazy import dataclass
 from stepscope.registers.policy.tables import XLA_CALL_DEPTH, XLA_WINDOW_SIZE

@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from operator import or_
 
-from stepscope.analysis.xla.array_bytes import shape_bytes
 from stepscope.analysis.xla.hlo_module import Instruction, Module, Shape
 from stepscope.analysis.xla.instruction_cost import known_trips
 from stepscope.analysis.xla.loops import CALLS, WAITS, Flow, body_of, loops_of, root_of
 from stepscope.analysis.xla.masks import WHOLE_NUMBERS
-from stepscope.analysis.xla.turn_bytes import turn_bytes
+from stepscope.analysis.xla.sizes.array_bytes import shape_bytes
+from stepscope.analysis.xla.sizes.turn_bytes import turn_bytes
 from stepscope.lazy import dataclass
 from stepscope.registers.policy.useless_work import CALLS_DEEPEST, CALLS_MOST
 

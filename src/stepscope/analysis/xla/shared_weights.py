@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
 
-from stepscope.analysis.xla.array_bytes import BITS, shape_bytes
 from stepscope.analysis.xla.hlo_module import Instruction, Module, Shape
 from stepscope.analysis.xla.instruction_cost import (
     PRODUCTS,
@@ -20,6 +19,7 @@ from stepscope.analysis.xla.instruction_cost import (
     is_library_product,
 )
 from stepscope.analysis.xla.loops import CALLS, WAITS, body_of, root_of
+from stepscope.analysis.xla.sizes.array_bytes import BITS, shape_bytes
 from stepscope.lazy import dataclass
 from stepscope.registers.policy.findings import MAJORITY
 from stepscope.registers.policy.repeated_work import SHARED_WEIGHTS_LEAST

@@ -6,10 +6,13 @@ array is written in place.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Sequence
 
-from stepscope.analysis.xla.array_bytes import shape_bytes
+from stepscope.analysis.xla.arguments import results_of
 from stepscope.analysis.xla.hlo_module import Instruction, Module, Shape
+from stepscope.analysis.xla.loops import root_of
+from stepscope.analysis.xla.sizes.array_bytes import shape_bytes
 from stepscope.lazy import dataclass
 from stepscope.registers.policy.tables import XLA_CALL_DEPTH
 
@@ -29,14 +32,18 @@ class Undonated:
 
 def undonated_copies(module: Module) -> Undonated | None:
     """Copies of arguments that are not donated, and that the program then updates in part and returns; None without any."""
-    instructions = module.instructions(module.entry)
+    instructions = module.in_order
     by_id = {one.id: one for one in instructions}
     given = [(one, by_id[one.operands[0]]) for one in instructions if _copies_argument(one, by_id)]
-    found = [
-        (copy, argument)
-        for copy, argument in given
-        if argument.parameter not in module.donated and _is_updated(module, instructions, copy)
-    ]
+    free = _results_without_memory(module)
+    found = []
+    for copy, argument in given:
+        if argument.parameter in module.donated or not free[argument.shape]:
+            continue
+        at = _place_of_update(module, instructions, copy)
+        if at is not None and not _is_read_from(instructions, at, argument, copy):
+            found.append((copy, argument))
+            free[argument.shape] -= 1
     if not found:
         return None
     return Undonated(
@@ -46,22 +53,45 @@ def undonated_copies(module: Module) -> Undonated | None:
     )
 
 
+def _results_without_memory(module: Module) -> Counter[Shape]:
+    """The results that take no argument's memory yet: JAX can use a donated array for one of its shape and type only."""
+    return Counter(shape for at, shape in enumerate(results_of(module)) if at not in module.aliases)
+
+
 def _copies_argument(one: Instruction, by_id: dict[int, Instruction]) -> bool:
     source = by_id.get(one.operands[0]) if one.opcode == "copy" and one.operands else None
     return source is not None and source.opcode == "parameter" and source.shape == one.shape
 
 
-def _is_updated(module: Module, instructions: Iterable[Instruction], copy: Instruction) -> bool:
-    """Whether what uses the copy writes some rows of an array like it: by itself, in a fused kernel, or in a loop."""
-    reached = {copy.id}
-    for one in instructions:
+def _place_of_update(module: Module, instructions: Sequence[Instruction], copy: Instruction) -> int | None:
+    """Where rows of the copy are first written: by an instruction, in a fused kernel, or in a loop; None if that is not returned."""
+    reached, first = {copy.id}, None
+    for at, one in enumerate(instructions):
         if reached.isdisjoint(one.operands):
             continue
         if one.opcode in _AROUND:
             reached.add(one.id)
         elif _updates(module, one, copy.shape):
+            reached.add(one.id)
+            first = at if first is None else first
+    root = root_of(instructions)
+    return first if root is not None and root.id in reached else None
+
+
+def _is_read_from(
+    instructions: Sequence[Instruction], at: int, argument: Instruction, copy: Instruction
+) -> bool:
+    """Whether the program needs the argument as it was from this place on: then it copies it all the same."""
+    names = {argument.id}
+    for place, one in enumerate(instructions):
+        if one is copy or names.isdisjoint(one.operands):
+            continue
+        if one.opcode in _AROUND:
+            names.add(one.id)
+        elif place >= at:
             return True
-    return False
+    root = root_of(instructions)
+    return root is not None and root.id in names
 
 
 def _updates(module: Module, one: Instruction, shape: Shape, depth: int = 0) -> bool:

@@ -2,7 +2,7 @@
 
 A profile has no values, and a learning rate is one. They are looked at once a window has closed, between two steps. Of PyTorch's
 optimizers only Python's own numbers are read. A program of JAX has its learning rates from outside as arrays of one number; those that
-are zero have the names of the keys of the dictionaries that hold them. Nothing is imported or initialised here, and nothing that fails reaches
+are zero have the names of the keys of the dictionaries that hold them, where all numbers of that name are. Nothing is imported or initialised here, and nothing that fails reaches
 the job.
 """
 
@@ -80,12 +80,16 @@ def _of_jax(jax: Any) -> list[dict[str, Any]]:
     if not numbers or len(numbers) > _MOST_NUMBERS:
         return []
     held = _keys_of(numbers)
-    names: list[str] = []
     with jax.transfer_guard("allow"):
-        for number, keys in list(held.items())[:_MOST_READ]:
-            if float(numbers[number]) == 0:
-                names += keys
-    return [{"framework": "jax", "name": name} for name in list(dict.fromkeys(names))[:_MOST_NAMES]]
+        read = {number: float(numbers[number]) == 0 for number in list(held)[:_MOST_READ]}
+    return [{"framework": "jax", "name": name} for name in _always_zero(held, read)[:_MOST_NAMES]]
+
+
+def _always_zero(held: dict[int, list[str]], is_zero: dict[int, bool]) -> list[str]:
+    """The names that only numbers have which are zero: two optimizers may each have a learning rate of one name."""
+    names = dict.fromkeys(key for number, keys in held.items() if is_zero.get(number) for key in keys)
+    others = {key for number, keys in held.items() if not is_zero.get(number) for key in keys}
+    return [name for name in names if name not in others]
 
 
 def _keys_of(numbers: dict[int, Any]) -> dict[int, list[str]]:

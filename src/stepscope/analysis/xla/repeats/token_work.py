@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from stepscope.analysis.xla.arguments import arguments_of, results_of
-from stepscope.analysis.xla.array_bytes import shape_bytes
 from stepscope.analysis.xla.hlo_module import Instruction, Module, Shape
 from stepscope.analysis.xla.instruction_cost import SILENT
 from stepscope.analysis.xla.loops import Flow, Taint, body_of
 from stepscope.analysis.xla.repeats.turns import given_to, turned
+from stepscope.analysis.xla.sizes.array_bytes import shape_bytes
 from stepscope.lazy import dataclass
 from stepscope.registers.policy.repeated_work import PREFIX_LEAST
 from stepscope.registers.policy.tables import XLA_CALL_DEPTH

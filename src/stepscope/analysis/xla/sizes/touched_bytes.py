@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Mapping, Sequence
 
-from stepscope.analysis.xla.array_bytes import array_bits, bytes_of
 from stepscope.analysis.xla.hlo_module import TUPLE, Instruction, Module, Shape
 from stepscope.analysis.xla.loops import root_of
+from stepscope.analysis.xla.sizes.array_bytes import array_bits, bytes_of
 
 # What they move is counted for what runs inside them, or for what has started them.
 _ELSEWHERE = ("while", "conditional", "call", "async-update")
@@ -22,7 +22,7 @@ _SAME = ("bitcast", "reshape", "tuple")
 
 
 def touched_bytes(module: Module, one: Instruction, beside: Mapping[int, Instruction]) -> int | None:
-    """Of one instruction among those of its computation; None where it cannot be told, or is counted elsewhere."""
+    """Of one instruction among those of its computation; None where it is not known, or counted elsewhere."""
     if one.opcode in _ELSEWHERE or one.opcode.endswith("-done"):
         return None
     if one.opcode == "async-start":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stepscope.analysis.xla.hlo_module import Instruction, Module
-from stepscope.analysis.xla.touched_bytes import touched_bytes
+from stepscope.analysis.xla.sizes.touched_bytes import touched_bytes
 
 # Their time does not follow from the bytes alone.
 _MORE = frozenset(

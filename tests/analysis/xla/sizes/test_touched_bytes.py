@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stepscope.analysis.xla.hlo_module import Module
-from stepscope.analysis.xla.touched_bytes import touched_bytes
+from stepscope.analysis.xla.sizes.touched_bytes import touched_bytes
 from tests.builders.hlo import program
 
 CODE = """

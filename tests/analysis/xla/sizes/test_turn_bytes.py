@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stepscope.analysis.xla.hlo_module import Module
-from stepscope.analysis.xla.turn_bytes import turn_bytes
+from stepscope.analysis.xla.sizes.turn_bytes import turn_bytes
 from tests.builders.hlo import program
 
 CODE = """

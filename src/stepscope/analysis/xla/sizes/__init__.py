@@ -1,0 +1,1 @@
+"""How much memory arrays take and instructions of compiled programs touch."""
