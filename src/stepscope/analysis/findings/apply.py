@@ -10,8 +10,9 @@ import msgspec
 import polars as pl
 
 from stepscope.analysis.cut_off import steps_without_work
+from stepscope.analysis.findings.afterwards.behind_waits import put_behind_causes, put_behind_waits
+from stepscope.analysis.findings.afterwards.vague import say_what_comes_first, withdraw_vague
 from stepscope.analysis.findings.batches.busy_cores import beside_busy_cores
-from stepscope.analysis.findings.behind_waits import put_behind_causes, put_behind_waits
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.faults import PROMISES
@@ -23,7 +24,6 @@ from stepscope.analysis.findings.rules.steps.warm_up import withdraw_cold
 from stepscope.analysis.findings.situations import fitted
 from stepscope.analysis.findings.spare import spared
 from stepscope.analysis.findings.spread import OF_BOUNDS, spread_of
-from stepscope.analysis.findings.vague import say_what_comes_first, withdraw_vague
 from stepscope.analysis.graph_captures import only_captures
 from stepscope.analysis.parts import BUSY_PARTS
 from stepscope.analysis.xla.file_work import sources

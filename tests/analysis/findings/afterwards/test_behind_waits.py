@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from stepscope.analysis.findings.behind_waits import put_behind_causes
+from stepscope.analysis.findings.afterwards.behind_waits import put_behind_causes
 from stepscope.analysis.findings.change import as_change
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import timed

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import polars as pl
 
+from stepscope.analysis.findings.afterwards.vague import say_what_comes_first, withdraw_vague
 from stepscope.analysis.findings.apply import apply_rules, replay_together
 from stepscope.analysis.findings.change import as_change
 from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.promise import least_left
-from stepscope.analysis.findings.vague import say_what_comes_first, withdraw_vague
 from stepscope.registers.calibration.promises import BEYOND_WORK
 from tests.builders.cases import case_of_text, gemm, steps
 

@@ -1,0 +1,1 @@
+"""What is said of findings once all of them are known."""
