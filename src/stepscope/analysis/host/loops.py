@@ -2,13 +2,14 @@
 
 A loop shows as one call of a function in which the same ops, library functions or modules are called many times. The
 layers of a model do not count: each is a module of its own. Modules of one class count where none needs another. What a module
-of the user's calls counts only where its calls are passes that do not need one another.
+of the user's calls counts only where its calls are passes that do not need one another. Loops that carry a state do not count.
 """
 
 from __future__ import annotations
 
 import polars as pl
 
+from stepscope.analysis.host.carried_state import frames_with_state
 from stepscope.analysis.host.host_passes import host_passes
 from stepscope.analysis.host.names import PLACE, STANDARD_FRAME
 from stepscope.analysis.host.passes import repeated_passes
@@ -54,7 +55,17 @@ def find_loops(trace: Trace, on_host: bool = False) -> Loops:
     if repeated.is_empty():
         return Loops(pl.DataFrame(schema=LOOPS), _nowhere(events))
     found = _loops(repeated, _launches_below(events, repeated["frame"].unique().sort(), launching))
-    return Loops(found, _with_joints(trace, repeated, _loop_of(events, repeated, found, launching)))
+    loop_of = _loop_of(events, repeated, found, launching)
+    return _without_state(trace, repeated, Loops(found, _with_joints(trace, repeated, loop_of)))
+
+
+def _without_state(trace: Trace, repeated: pl.DataFrame, loops: Loops) -> Loops:
+    """The loops but those whose turns need the one before."""
+    frames = frames_with_state(trace, _frames(trace.events), repeated, loops.loop_of)
+    if not frames:
+        return loops
+    left = pl.when(~loops.loop_of.is_in(frames)).then(loops.loop_of)
+    return Loops(loops.found.filter(~pl.col("frame").is_in(frames)), pl.select(left).to_series())
 
 
 def _nowhere(events: pl.DataFrame) -> pl.Series:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.analysis.host.passes import first_operand, module_calls, nearest
-from stepscope.analysis.host.siblings import shapes_in
+from stepscope.analysis.shapes import Shape, shapes_in
 from stepscope.registers.policy.findings import MAJORITY
 from stepscope.trace.lookup import are_named, events_named
 from stepscope.trace.trace import Trace
@@ -59,7 +59,7 @@ def _sequential(
     return known.filter(is_updated | has_state).select(_GROUP).unique()
 
 
-def _cuts(trace: Trace, around: pl.Series, inside: pl.Series) -> dict[int, list[tuple[str, list[int], int]]]:
+def _cuts(trace: Trace, around: pl.Series, inside: pl.Series) -> dict[int, list[tuple[str, Shape, int]]]:
     """By frame: what it cuts outside of the passes (op, shape, how often)."""
     events, ops = trace.events, trace.ops
     wanted = are_named(events["name"], lambda names: names.is_in([*_ONE_BY_ONE, *_AT_ONCE]))
@@ -68,20 +68,20 @@ def _cuts(trace: Trace, around: pl.Series, inside: pl.Series) -> dict[int, list[
     rows = rows.with_columns(
         frame=around.gather(rows["event"]), op=events["name"].gather(rows["event"]).cast(pl.String)
     )
-    found: dict[int, list[tuple[str, list[int], int]]] = {}
+    found: dict[int, list[tuple[str, Shape, int]]] = {}
     for frame, op, text, count in rows.drop_nulls().group_by("frame", "op", "text").len().iter_rows():
         for shape in shapes_in(text)[:1]:
             found.setdefault(frame, []).append((op, shape, count))
     return found
 
 
-def _is_cut(passes: dict[str, object], cuts: list[tuple[str, list[int], int]]) -> bool:
+def _is_cut(passes: dict[str, object], cuts: list[tuple[str, Shape, int]]) -> bool:
     """Whether pieces of this size may be those of something that was cut: it has as many rows as all passes take together."""
     shapes = shapes_in(str(passes["text"]))
     given = shapes[1:2] if passes["op"] == _LOOKS_UP else shapes[:1]
     if not given or len(given[0]) < 2:
         return False
-    (rows, *rest), times = given[0], int(str(passes["times"]))
+    rows, rest, times = given[0][0], given[0][1:], int(str(passes["times"]))
     return any(
         shape[1:] == rest and shape[0] > rows * (times - 1) and (op in _AT_ONCE or count >= MAJORITY * times)
         for op, shape, count in cuts

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 
-import msgspec
 import polars as pl
 
+from stepscope.analysis.shapes import Shape, shapes_in
 from stepscope.registers.policy.findings import LOOP_ITERATIONS
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
@@ -22,7 +22,6 @@ _WIDENS = "nn.Module: Linear"  # whose result has the width of its weights
 _LOOKS_UP = "aten::embedding"
 _CUTS = "aten::select"
 _GROUP = ["frame", "class"]
-Shapes = list[list[int]]
 
 
 def sibling_modules(trace: Trace, called: pl.DataFrame) -> pl.DataFrame:
@@ -96,21 +95,13 @@ def _describe(kind: str, op: str | None, text: str | None, cut: str | None) -> t
         return None, False, False
     if op == _LOOKS_UP and len(shapes) > 1:  # tables of all heights fit into one, with an offset for each
         return f"{op} {shapes[0][1:]} {shapes[1]}", True, True
-    given, weights = shapes[0], shapes[1] if len(shapes) > 1 else []
+    given, weights = shapes[0], shapes[1] if len(shapes) > 1 else ()
     widens = kind == _WIDENS and bool(given) and len(weights) > 1 and weights[0] != given[-1]
     return f"{op} {text}", widens, _is_slice(given, shapes_in(cut))
 
 
-def _is_slice(given: list[int], cut: Shapes) -> bool:
+def _is_slice(given: Shape, cut: list[Shape]) -> bool:
     """Whether this may be one of the slices along some side of what was cut."""
     if not cut or not given or len(cut[0]) != len(given) + 1 or math.prod(given) == 0:
         return False
     return any(cut[0][:side] + cut[0][side + 1 :] == given for side in range(len(cut[0])))
-
-
-def shapes_in(text: str | None) -> Shapes:
-    """Of each input of an op; none where one of them is a list of tensors."""
-    try:
-        return msgspec.json.decode(text or "[]", type=Shapes)
-    except (msgspec.DecodeError, ValueError):
-        return []

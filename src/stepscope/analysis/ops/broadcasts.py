@@ -14,7 +14,7 @@ from functools import cache
 
 import msgspec
 
-from stepscope.analysis.ops.shapes import Shape, held_shapes, shapes_in
+from stepscope.analysis.shapes import Shape, held_shapes, shapes_in
 from stepscope.lazy import dataclass
 from stepscope.registers.policy.useless_work import BROADCAST_SIDE_LEAST
 

@@ -9,7 +9,7 @@ import polars as pl
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.spread import OF_CHOSEN_SHAPES, OF_DEVICE, Spread
 from stepscope.analysis.lengths import OF_IDS, OF_MASK, TOLD, CountedLengths, counted_lengths
-from stepscope.analysis.ops.shapes import shapes_in
+from stepscope.analysis.shapes import shapes_in
 from stepscope.lazy import dataclass
 from stepscope.registers.policy.findings import MAJORITY, STEPS_TO_KNOW_WARM_UP
 from stepscope.registers.policy.useless_work import (

@@ -10,7 +10,7 @@ import polars as pl
 
 from stepscope.analysis.compute.classes import are_products
 from stepscope.analysis.lengths import CountedLengths
-from stepscope.analysis.ops.shapes import Shape, shapes_in
+from stepscope.analysis.shapes import Shape, shapes_in
 from stepscope.lazy import dataclass
 from stepscope.registers.policy.useless_work import STRIDES_MOST
 

@@ -13,6 +13,7 @@ from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.programs.host_ops import left_of_step
 from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import Rule
+from stepscope.analysis.host.carried_state import CELLS
 from stepscope.analysis.host.functions import where
 from stepscope.analysis.host.loop_backward import with_backward
 from stepscope.analysis.host.loops import Loops
@@ -23,7 +24,6 @@ from stepscope.trace.lookup import events_named
 
 _OWNED = ("host_compute", "dispatch", "python")
 _ENGINE = "autograd::engine::evaluate_function: "
-_CELLS = r"^aten::(lstm_cell|gru_cell|rnn_tanh_cell|rnn_relu_cell)$"
 
 
 def find_host_loop(case: Case, rule: Rule[Case], in_optimizer: pl.Series) -> Finding | None:
@@ -67,7 +67,7 @@ def _with_engine(events: pl.DataFrame, loop_of: pl.Series) -> pl.Series:
 def _shortened(case: Case, owned: pl.DataFrame, loops: Loops) -> pl.DataFrame:
     """The slices with least and most: what is left of each."""
     events = case.trace.events
-    cells = events_named(events, lambda names: names.str.contains(_CELLS)) & loops.loop_of.is_not_null()
+    cells = events_named(events, lambda names: names.str.contains(CELLS)) & loops.loop_of.is_not_null()
     recurrent = pl.col("frame").is_in(loops.loop_of.filter(cells).unique().implode())
     is_long = pl.lit(_computes(events, owned))
     least, most = (1 / pl.col("iterations"), (BATCHED_OPS_MOST / pl.col("iterations")).clip(upper_bound=1.0))

@@ -16,6 +16,7 @@ from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host.optimizer_loop import in_optimizer
 from stepscope.analysis.findings.spread import OF_CHOICE
+from stepscope.analysis.host.carried_state import CELLS
 from stepscope.analysis.host.functions import where
 from stepscope.analysis.host.loop_backward import merged_parameters, with_backward
 from stepscope.analysis.host.loops import Loops
@@ -46,7 +47,6 @@ _COMPILES = (
 )  # their other loops are the findings eager-execution, device-sync and launch-bound
 _READS = ("aten::_local_scalar_dense",)  # .item(), float(), int(), bool()
 _COMPARES = ("aten::eq", "aten::ne")
-_CELLS = r"^aten::(lstm_cell|gru_cell|rnn_tanh_cell|rnn_relu_cell)$"
 _UNNAMED = ("profiler", "unexplained")
 _SELECTS = " It selects indices by a boolean mask, which makes the host wait. If these are the same in every step, selecting them once, before the loop, is the smaller fix."
 _HOLDS_UP = ("dispatch", "sync", "python", "unexplained")
@@ -175,7 +175,7 @@ def _counts_classes(case: Case, loops: Loops) -> pl.Series:
 def _is_recurrent(case: Case, loops: Loops) -> bool:
     """Whether a loop runs cells of a recurrent network, each of which needs the one before."""
     events = case.trace.events
-    cells = events_named(events, lambda known: known.str.contains(_CELLS))
+    cells = events_named(events, lambda known: known.str.contains(CELLS))
     return bool((cells & loops.loop_of.is_not_null()).any())
 
 
@@ -266,7 +266,7 @@ RULE: Rule[Case] = Rule(
     title="A Python loop launches the same work piece by piece",
     turn=85,
     page="ops",
-    owns="`dispatch`, `sync` and `python` inside a loop that calls the same ops eight times or more, or eight modules of one class or more that do the same work and cannot need one another (a layer for each channel, field or head), or a model with a batch of one whose input is copied each time and does not come from the previous call, or a model whose inputs are cut from one tensor with as many rows as all calls take together (each sample of a batch, micro-batches), also with a backward pass in each turn, unless an optimizer or a recurrent network makes one need the one before. In compiled programs, all but the first of several runs of one program, if the next one takes their results together, or of several uses of most weights in one program, if none depends on another; the batch must be so small that one pass over all inputs takes at most three quarters of the time. On a CPU, the same loops of PyTorch by their ops, with their backward pass, and all but the ops of a TensorFlow function that a step runs eight times or more, with the same ops and about as long, and which updates no variable",
+    owns="`dispatch`, `sync` and `python` inside a loop that calls the same ops eight times or more, or eight modules of one class or more that do the same work and cannot need one another (a layer for each channel, field or head), or a model with a batch of one whose input is copied each time and does not come from the previous call, or a model whose inputs are cut from one tensor with as many rows as all calls take together (each sample of a batch, micro-batches), also with a backward pass in each turn, unless an optimizer or a recurrent network makes one need the one before. Loops whose turns multiply a state that they carry along, as a recurrent cell written by hand does, do not count, unless it is PyTorch's own cell (`nn.LSTMCell`). In compiled programs, all but the first of several runs of one program, if the next one takes their results together, or of several uses of most weights in one program, if none depends on another; the batch must be so small that one pass over all inputs takes at most three quarters of the time. On a CPU, the same loops of PyTorch by their ops, with their backward pass, and all but the ops of a TensorFlow function that a step runs eight times or more, with the same ops and about as long, and which updates no variable",
     change="the iterations are launched together, in the backward pass as well, and nothing waits between them; modules of one class become one, which leaves the optimizer as many parameters less. At best, what no code of the job explains goes as well, and the rest is dispatched from warm caches. What the iterations copy to the device the host stacks first, and sends at once (0.2 to 1 µs for each piece, and its bytes at 4 to 12 GB/s, twice). Their kernels reach 30 to 80 % of the bound of their work; those of recurrent cells take 45 to 80 % of their time, and the host 12 to 22 %. If each iteration compares the same tensors with another number, at most one pass over them remains. If the iterations select indices by boolean masks, at worst only the masks and the selection go, with their waits. Kernels of compiled passes take the time of one of them, at worst times the square root of their number, and no less than their arithmetic, or reading the weights once, takes at 30 to 80 % of the bound. On a CPU, ops of PyTorch below 50 µs take 1 to 4 times as long as those of one iteration (of recurrent cells 12 to 22 % of their time), and longer ones at best half. For a TensorFlow function on a CPU, at best what one run needs between its ops remains, and at worst everything: no profile shows whether a run needs the one before",
     fix={
         "pytorch": "Do it for all pieces at once: one call of a model with stacked inputs (torch.stack), batched products (torch.bmm, grouped matrix products, torch.vmap), one stacked parameter and torch.baddbmm instead of a ModuleList of layers, one table with offsets instead of a list of embeddings, torch._foreach_ ops for lists of parameters, indexing with one sorted index, or a module that has the loop inside (nn.LSTM); read results back once, after the loop. If each piece needs the one before, torch.compile the loop.",

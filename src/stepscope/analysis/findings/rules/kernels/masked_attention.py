@@ -8,7 +8,7 @@ from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import of_kernels
 from stepscope.analysis.findings.rule import ANY, Rule
-from stepscope.analysis.ops.shapes import held_shapes, recorded_strides
+from stepscope.analysis.shapes import held_shapes, recorded_strides
 from stepscope.registers.calibration.kernels import FUSED_ATTENTION_BEST
 from stepscope.registers.policy.findings import MAJORITY, UNSURE_KERNELS
 from stepscope.registers.policy.useless_work import WITHOUT_MASK_LEAST, WITHOUT_MASK_MOST

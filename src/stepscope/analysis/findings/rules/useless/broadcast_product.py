@@ -16,7 +16,7 @@ from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.formulas.constants import PRECISION_BYTES
 from stepscope.analysis.host.views import ONLY_VIEWS
 from stepscope.analysis.ops.broadcasts import BEGINNING, Pairs, may_begin, pairs_of
-from stepscope.analysis.ops.shapes import recorded_strides, shapes_in
+from stepscope.analysis.shapes import recorded_strides, shapes_in
 from stepscope.analysis.xla.broadcasts import AllPairs, broadcast_sums
 from stepscope.analysis.xla.hlo_module import as_kernel, read_module
 from stepscope.analysis.xla.ops import events_of_programs, programs_that_ran

@@ -17,8 +17,8 @@ from stepscope.analysis.findings.rules.host.optimizer_loop import in_optimizer
 from stepscope.analysis.findings.rules.kernels.unfused_attention import RULE as UNFUSED
 from stepscope.analysis.findings.transfers.staging import is_staging, sends_weights, uploads
 from stepscope.analysis.lengths import CountedLengths
-from stepscope.analysis.ops.shapes import held_shapes, recorded_strides, shapes_in
 from stepscope.analysis.replay.plan import Plan
+from stepscope.analysis.shapes import held_shapes, recorded_strides, shapes_in
 from stepscope.analysis.xla.hlo_module import Module
 from stepscope.analysis.xla.masks import padded_length
 from stepscope.analysis.xla.ops import programs_that_ran

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import zip_longest
 
 import msgspec
@@ -19,6 +20,21 @@ def shapes_in(text: str | None) -> list[Shape]:
     except (msgspec.DecodeError, ValueError):
         return []
     return [tuple(size for size in shape if isinstance(size, int)) for shape in found]
+
+
+def arrays_in(text: str | None) -> list[Shape]:
+    """Of each array among the inputs, those of lists too; numbers have none."""
+    try:
+        return list(_arrays(msgspec.json.decode(text or "[]", type=list[object])))
+    except (msgspec.DecodeError, ValueError):
+        return []
+
+
+def _arrays(given: list[object]) -> Iterator[Shape]:
+    for each in given:
+        if isinstance(each, list) and each:
+            sizes = [size for size in each if isinstance(size, int)]
+            yield from [tuple(sizes)] if len(sizes) == len(each) else _arrays(each)
 
 
 def recorded_strides(trace: Trace) -> pl.DataFrame:

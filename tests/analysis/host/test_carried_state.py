@@ -1,0 +1,84 @@
+"""Loops whose turns need the one before are none to be batched."""
+
+from __future__ import annotations
+
+import pytest
+
+from stepscope.analysis.host.loops import Loops, find_loops
+from tests.builders.gpu_trace import gpu_trace
+
+TURNS = 10
+EVERY = 100
+BATCH, INPUT, STATE = 64, 32, 128
+Ops = list[tuple[str, str]]
+
+PICK = ("aten::select", f"[[{BATCH},{TURNS},{INPUT}],[],[]]")
+OF_INPUT = ("aten::mm", f"[[{BATCH},{INPUT}],[{INPUT},{STATE}]]")
+OF_STATE = ("aten::mm", f"[[{BATCH},{STATE}],[{STATE},{STATE}]]")
+JOINT = ("aten::cat", f"[[[{BATCH},{INPUT}],[{BATCH},{STATE}]],[]]")
+OF_BOTH = ("aten::addmm", f"[[{STATE}],[{BATCH},{INPUT + STATE}],[{INPUT + STATE},{STATE}],[],[]]")
+CELL: Ops = [PICK, OF_INPUT, OF_STATE, ("aten::tanh", f"[[{BATCH},{STATE}]]")]
+FILLED = f"[[{BATCH},{STATE}]]"
+
+
+def looped(turn: Ops, filled: str | None = FILLED, *, late: bool = False, module: bool = False) -> Loops:
+    """A function that fills a tensor with zeros, before or after a loop of such turns."""
+    rows = ["host | 0 | 2000 | annotation | ProfilerStep#1", "host | 1 | 1900 | python | net.py(8): forward"]
+    ops: dict[int, dict[str, object]] = {}
+
+    def op(at: int, length: int, name: str, shapes: str) -> None:
+        rows.append(f"host | {at} | {length} | op | {name}")
+        ops[len(rows) - 1] = {"shapes": shapes}
+
+    def fill(at: int) -> None:
+        if filled:
+            op(at, 6, "aten::zeros", "[[],[],[],[],[]]")
+            op(at + 2, 2, "aten::zero_", filled)
+
+    if not late:
+        fill(2)
+    for begin in range(10, 10 + EVERY * TURNS, EVERY):
+        for at, (name, shapes) in enumerate(turn):
+            if module and at == 1:
+                rows.append(f"host | {begin + 18} | 70 | python | nn.Module: Cell_0")
+                rows.append(f"host | {begin + 19} | 68 | python | cell.py(3): forward")
+            op(begin + 5 + 15 * at, 10, name, shapes)
+            rows.append(f"host | {begin + 7 + 15 * at} | 4 | runtime | cudaLaunchKernel -> {len(rows) + 1}")
+            rows.append(f"stream7 | {begin + 12 + 15 * at} | 2 | kernel | k")
+    if late:
+        fill(1500)
+    return find_loops(gpu_trace("\n".join(rows), ops=ops))
+
+
+@pytest.mark.parametrize(
+    ("turn", "filled"),
+    [(CELL, FILLED), (CELL, f"[[2,{BATCH},{STATE}]]"), ([PICK, JOINT, OF_BOTH], FILLED)],
+    ids=["two products", "a state for each layer", "one product"],
+)
+def test_a_cell_that_is_written_by_hand_is_no_loop_to_batch(turn: Ops, filled: str) -> None:
+    loops = looped(turn, filled)
+    assert loops.found.is_empty() and loops.loop_of.is_null().all()
+    assert len(looped(turn, None).found) == 1
+
+
+@pytest.mark.parametrize(
+    ("turn", "filled", "late"),
+    [
+        (CELL, f"[[{TURNS},5]]", False),
+        (CELL, FILLED, True),
+        ([*CELL, ("aten::index_add_", f"[[{BATCH},{STATE}],[],[3],[3,{STATE}]]")], FILLED, False),
+        ([("aten::select", f"[[{TURNS},{STATE},{STATE}],[],[]]"), OF_STATE], FILLED, False),
+        ([*CELL, ("aten::lstm_cell", "[]")], FILLED, False),
+        ([PICK, OF_INPUT, ("aten::add", f"[[{BATCH},{STATE}],[{BATCH},{STATE}]]")], FILLED, False),
+    ],
+    ids=["results", "filled later", "collected", "weights of their own", "a cell of PyTorch", "added up"],
+)
+def test_turns_that_may_run_at_once_are_a_loop(turn: Ops, filled: str, late: bool) -> None:
+    assert len(looped(turn, filled, late=late).found) == 1
+
+
+def test_one_sequence_row_by_row_is_no_set_of_samples() -> None:
+    turn = [("aten::slice", f"[[{TURNS},{INPUT}],[],[],[],[]]"), *CELL[1:]]
+    turn = [(name, shapes.replace(f"[{BATCH},", "[1,")) for name, shapes in turn]
+    assert looped(turn, f"[[{TURNS},{STATE}]]", module=True).found["passes"].to_list() == [True]
+    assert looped(turn, f"[[1,{STATE}]]", module=True).found.is_empty()
