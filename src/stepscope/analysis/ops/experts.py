@@ -1,7 +1,8 @@
 """Mixtures of experts in which every expert computes every token, though each token is sent to a few of them.
 
 What says so is a choice of the best among N scores for each of T tokens (`topk`), and in the same module N modules of one class that are
-all given T rows, or a product of T rows with N stacked weights.
+all given T rows, or a product of T rows with N stacked weights. Attention looks alike, with a product for each of N heads, or projections
+of all rows: its keys have a size that a softmax is taken over, and what it projects meets between the calls.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import replace
 import msgspec
 import polars as pl
 
+from stepscope.analysis.shapes import Shape, arrays_in, shapes_in
 from stepscope.lazy import dataclass
 from stepscope.registers.policy.repeated_work import EXPERTS_LEAST, ROUTED_TOKENS_LEAST
 from stepscope.trace.lookup import is_named
@@ -23,6 +25,9 @@ _CHOICE = "aten::topk"
 _PRODUCTS = ("aten::bmm", "aten::matmul", "aten::einsum", "aten::baddbmm")
 _MODULE = "nn.Module: "
 _LINEAR = "nn.Module: Linear"  # which layers of all kinds have
+_SOFTMAX = r"^aten::_?softmax$"
+_ATTENDS = r"attention|softmax"  # inside of a module
+_MEETS = r"attention|^aten::(matmul|bmm|baddbmm)$"  # between two modules of a layer
 
 
 @dataclass(frozen=True)
@@ -43,12 +48,12 @@ class Experts:
 
 @dataclass(frozen=True)
 class _Router:
-    """A choice that a layer makes at `start_ns`: `is_own`, or in a module that it calls for this."""
+    """A choice that a layer makes in this event: `is_own`, or in a module that it calls for this."""
 
     count: int
     chosen: int
     tokens: int
-    start_ns: int
+    event: int
     is_own: bool
 
 
@@ -64,7 +69,7 @@ def find_experts(trace: Trace, ops: pl.DataFrame) -> list[Experts]:
     rows = choices.select("event", pl.col("shapes", "concrete_inputs").cast(pl.String))
     for event, shapes, inputs in rows.iter_rows():
         layer = home[event]
-        router = _router(shapes, inputs, events["start_ns"][event])
+        router = _router(shapes, inputs, event)
         if router is None or layer is None:
             continue
         routers[layer] = router
@@ -74,13 +79,12 @@ def find_experts(trace: Trace, ops: pl.DataFrame) -> list[Experts]:
     return found or _of_products(ops, home, routers)
 
 
-def _router(shapes: str | None, inputs: str | None, start_ns: int) -> _Router | None:
-    given, numbers = _decoded(shapes), _decoded(inputs)
-    scores = given[0] if given and isinstance(given[0], list) else []
+def _router(shapes: str | None, inputs: str | None, event: int) -> _Router | None:
+    scores, numbers = next(iter(shapes_in(shapes)), ()), _decoded(inputs)
     chosen = str(numbers[1]) if len(numbers) > 1 else ""
-    if len(scores) < 2 or not chosen.isdigit() or not all(isinstance(each, int) for each in scores):
+    if len(scores) < 2 or not chosen.isdigit():
         return None
-    router = _Router(scores[-1], int(chosen), math.prod(scores[:-1]), start_ns, True)
+    router = _Router(scores[-1], int(chosen), math.prod(scores[:-1]), event, True)
     return router if router.count >= EXPERTS_LEAST else None
 
 
@@ -89,27 +93,50 @@ def _of_modules(
 ) -> list[Experts]:
     """Modules of one class, as many as there are experts, that are called in one layer, each with all tokens."""
     events = trace.events
-    modules = events.filter(is_named(events, f"^{_MODULE}")).select(
-        "id", "start_ns", pl.col("name").cast(pl.String)
-    )
+    modules = events.filter(is_named(events, f"^{_MODULE}")).select("id", pl.col("name").cast(pl.String))
     modules = modules.with_columns(layer=home.gather(modules["id"])).drop_nulls("layer")
     modules = modules.filter(pl.col("layer").is_in(list(routers)))
     modules = modules.with_columns(kind=pl.col("name").str.replace(r"_\d+$", ""))
     rows = _first_rows(ops, events, set(modules["id"].to_list()))
     groups: dict[tuple[int, str], dict[str, int]] = defaultdict(dict)
-    for call, start_ns, name, layer, kind in modules.select(
-        "id", "start_ns", "name", "layer", "kind"
-    ).iter_rows():
+    for call, name, layer, kind in modules.select("id", "name", "layer", "kind").iter_rows():
         router = routers[layer]
-        may_be = start_ns > router.start_ns and (router.is_own or kind != _LINEAR)
+        may_be = call > router.event and (router.is_own or kind != _LINEAR)
         if may_be and rows.get(call) == router.tokens:
             groups[layer, kind][name] = call
-    found = []
-    for (layer, _), calls in groups.items():
-        router = routers[layer]
-        if len(calls) == router.count:
-            found.append(Experts(list(calls.values()), router.count, router.chosen, router.tokens))
-    return found
+    chosen = [
+        (layer, sorted(calls.values()))
+        for (layer, _), calls in groups.items()
+        if len(calls) == routers[layer].count
+    ]
+    attention = _attention(events, ops, home, chosen)
+    return [
+        Experts(calls, routers[layer].count, routers[layer].chosen, routers[layer].tokens)
+        for layer, calls in chosen
+        if layer not in attention
+    ]
+
+
+def _attention(
+    events: pl.DataFrame, ops: pl.DataFrame, home: pl.Series, chosen: list[tuple[int, list[int]]]
+) -> set[int]:
+    """The layers whose modules attend, each for itself, or project what meets between their calls."""
+    names = ops["name"].cast(pl.String)
+    attends, meets = (
+        ops["event"].filter(names.str.contains(pattern).fill_null(False)) for pattern in (_ATTENDS, _MEETS)
+    )
+    layer_of = {call: layer for layer, calls in chosen for call in calls}
+    wanted = pl.repeat(False, len(events), dtype=pl.Boolean, eager=True).scatter(sorted(layer_of), True)
+    inside = ancestors(events, wanted).gather(attends).drop_nulls()
+    found = {layer_of[call] for call in inside.unique()}
+    between = pl.DataFrame({"event": meets, "layer": home.gather(meets)})
+    ends = [(layer, calls[0], calls[-1]) for layer, calls in chosen]
+    known = pl.DataFrame(
+        ends, schema={"layer": home.dtype, "first": pl.UInt32, "last": pl.UInt32}, orient="row"
+    )
+    # Events of a track are in the order of their starts.
+    rows = between.join(known, on="layer").filter(pl.col("event").is_between("first", "last"))
+    return found.union(rows["layer"])
 
 
 def _first_rows(ops: pl.DataFrame, events: pl.DataFrame, calls: set[int]) -> dict[int, int]:
@@ -123,9 +150,8 @@ def _first_rows(ops: pl.DataFrame, events: pl.DataFrame, calls: set[int]) -> dic
     mine = mine.drop_nulls("call").sort("start", "event").unique("call", keep="first", maintain_order=True)
     found = {}
     for call, shapes in mine.select("call", pl.col("shapes").cast(pl.String)).iter_rows():
-        given = _decoded(shapes)
-        if given and isinstance(given[0], list) and all(isinstance(each, int) for each in given[0]):
-            found[call] = math.prod(given[0][:-1])
+        for first in shapes_in(shapes)[:1]:
+            found[call] = math.prod(first[:-1])
     return found
 
 
@@ -133,9 +159,12 @@ def _of_products(ops: pl.DataFrame, home: pl.Series, routers: dict[int, _Router]
     """Products of all tokens with the weights of all experts."""
     mine = ops.filter(pl.col("name").cast(pl.String).is_in(_PRODUCTS), pl.col("outermost"))
     mine = mine.with_columns(layer=home.gather(mine["event"])).filter(pl.col("layer").is_in(list(routers)))
+    keys = _softmax_sizes(ops, home)
     groups: dict[int, list[int]] = defaultdict(list)
     for event, layer, shapes in mine.select("event", "layer", pl.col("shapes").cast(pl.String)).iter_rows():
-        if routers[layer].is_own and _is_of_all(_operands(_decoded(shapes)), routers[layer]):
+        router = routers[layer]
+        is_behind = router.is_own and event > router.event
+        if is_behind and _is_of_all(arrays_in(shapes), router, keys[layer]):
             groups[layer].append(event)
     return [
         Experts(calls, routers[layer].count, routers[layer].chosen, routers[layer].tokens)
@@ -143,27 +172,26 @@ def _of_products(ops: pl.DataFrame, home: pl.Series, routers: dict[int, _Router]
     ]
 
 
-def _is_of_all(operands: list[list[int]], router: _Router) -> bool:
-    """Whether one operand holds a matrix for each expert, and the other all tokens."""
+def _softmax_sizes(ops: pl.DataFrame, home: pl.Series) -> dict[int, set[int]]:
+    """By layer the sizes that a softmax is taken over: its last ones, as in attention."""
+    mine = ops.filter(ops["name"].cast(pl.String).str.contains(_SOFTMAX).fill_null(False))
+    rows = mine.select(layer=home.gather(mine["event"]), shapes=pl.col("shapes").cast(pl.String))
+    found: dict[int, set[int]] = defaultdict(set)
+    for layer, shapes in rows.drop_nulls().unique().iter_rows():
+        found[layer].update(shape[-1] for shape in arrays_in(shapes)[:1])
+    return found
+
+
+def _is_of_all(operands: list[Shape], router: _Router, keys: set[int]) -> bool:
+    """Whether one operand holds a matrix for each expert, and only the other one all tokens; `keys`: sizes of what is attended to."""
     for weights, given in (operands[:2], operands[1::-1]) if len(operands) > 1 else ():
         match weights, given:
-            case [count, side, _], [*rows, _] if count == router.count and side != router.tokens:
+            case [count, *sides], [*rows, _] if count == router.count and len(sides) == 2:
                 for_each = rows == [router.count, router.tokens]
                 once = math.prod(rows) == router.tokens and rows[:1] != [router.count]
-                if for_each or once:
+                if (for_each or once) and router.tokens not in sides and keys.isdisjoint(sides):
                     return True
     return False
-
-
-def _operands(given: list[object]) -> list[list[int]]:
-    """The arrays among the inputs, those of a list too."""
-    found: list[list[int]] = []
-    for each in given:
-        if isinstance(each, list) and each and all(isinstance(size, int) for size in each):
-            found.append(each)
-        elif isinstance(each, list):
-            found += _operands(each)
-    return found
 
 
 def _decoded(text: str | None) -> list[object]:

@@ -48,10 +48,39 @@ def test_a_router_that_is_a_module() -> None:
 
 def test_products_with_the_weights_of_all_experts() -> None:
     for operands in (f"[8,{TOKENS},64],[8,64,64]", f"[1,{TOKENS},64],[8,64,64]"):
-        product = Op("aten::bmm", f"[{operands}]", "nvjet_bmm", 300, dtypes="float,float")
-        assert find(case(*[[frame("Mixture_0", choice(), product)]] * 3)) is not None
-    full = Op("aten::bmm", "[[8,160,64],[8,64,64]]", "nvjet_bmm", 300, dtypes="float,float")
+        assert find(case(*[[frame("Mixture_0", choice(), product(operands))]] * 3)) is not None
+    full = product("[8,160,64],[8,64,64]")
     assert find(case(*[[frame("Mixture_0", choice(), full)]] * 3)) is None
+
+
+def product(operands: str) -> Op:
+    return Op("aten::bmm", f"[{operands}]", "nvjet_bmm", 300, dtypes="float,float")
+
+
+SOFTMAX = Op("aten::_softmax", f"[[8,{TOKENS},640],[],[]]", "softmax_kernel", 2)
+ATTENTION = Op("aten::scaled_dot_product_attention", kernel="flash_fwd_kernel", length=20)
+HEADS = [frame(f"Head_{number}", linear(TOKENS), ATTENTION) for number in range(EXPERTS)]
+PROJECTIONS = [frame(f"Linear_{number}", linear(TOKENS)) for number in range(4)]
+
+
+@pytest.mark.parametrize(
+    "ops",
+    [
+        [choice(), product(f"[8,{TOKENS},64],[8,64,{TOKENS}]")],
+        [choice(), product(f"[8,{TOKENS},64],[8,64,640]"), SOFTMAX, product(f"[8,{TOKENS},640],[8,640,64]")],
+        [product(f"[8,{TOKENS},64],[8,64,64]"), choice()],
+        [choice(), *HEADS],
+        [choice(scores=f"[{TOKENS},4]", chosen=1), *PROJECTIONS[:3], ATTENTION, PROJECTIONS[3]],
+    ],
+    ids=["scores of heads", "keys of a cache", "before the choice", "heads", "projections"],
+)
+def test_attention_is_no_mixture_of_experts(ops: list[Op]) -> None:
+    assert find(case(*[[frame("Attention_0", *ops)]] * 3)) is None
+
+
+def test_four_linear_layers_may_be_experts() -> None:
+    ops = [choice(scores=f"[{TOKENS},4]", chosen=1), *PROJECTIONS]
+    assert find(case(*[[frame("Mixture_0", *ops)]] * 3)) is not None
 
 
 @pytest.mark.parametrize(

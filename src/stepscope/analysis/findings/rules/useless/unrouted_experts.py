@@ -48,7 +48,7 @@ RULE: Rule[Case] = Rule(
     title="Every expert computes every token",
     turn=188,
     page="ops",
-    owns="kernels of the experts of a mixture, forward and backward, if each token is sent to less than half of four experts or more (`topk` of the scores), and each of them, or a product with the weights of all, is given all tokens; in PyTorch, from module calls in the recording",
+    owns="kernels of the experts of a mixture, forward and backward, if each token is sent to less than half of four experts or more (`topk` of the scores), and each of them, or a later product with the weights of all, is given all tokens (not heads or projections of attention); in PyTorch, from module calls in the recording",
     change="the share of the experts that a token is sent to remains of their time, at worst twice that, and below 512 tokens the share of the experts that any of them is sent to, if that is less than half: tokens are gathered, and results added up",
     fix={
         "pytorch": "Give each expert the tokens that are sent to it: sort the choices once (order = chosen.flatten().argsort()), gather the tokens in that order, compute each expert on its part (sizes = chosen.flatten().bincount(minlength=n).tolist(); x[order // k].split(sizes), or torch._grouped_mm for all at once), and add the weighted results back with index_add_.",
