@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+import polars as pl
 import pytest
 
 from stepscope.analysis.findings.case import Case
@@ -36,9 +37,11 @@ def counted(nonzero: float, side: int = 16384, dtype: str = "float32") -> dict[s
     }
 
 
-def with_matrices(rows: object, workload: str = INFERENCE, framework: str = "pytorch") -> Case:
+def with_matrices(
+    rows: object, workload: str = INFERENCE, framework: str = "pytorch", graph: str = GRAPH
+) -> Case:
     """Steps with a product by a matrix of a graph, of which the capture counted the entries."""
-    made = case(*[[product(GRAPH, 700), product(LAYER, 200)]] * 3, workload=workload)
+    made = case(*[[product(graph, 700), product(LAYER, 200)]] * 3, workload=workload)
     info = dataclasses.replace(made.trace.info, capture={"matrices": rows}, framework=framework)
     trace = Trace({**made.trace.tables, "traces": info.frame()})
     return dataclasses.replace(case_of(trace), workload=workload)
@@ -80,6 +83,24 @@ def test_autograd_sorts_the_entries_in_pytorch_unless_the_transpose_is_kept() ->
     assert "With a CSR matrix of its transpose for the backward pass, up to" in training.detail
     assert "with_transpose" not in jax.evidence
     assert "transpose" not in jax.detail
+
+
+@pytest.mark.parametrize("columns", [1, 2, 4, 16, 64, 512])
+def test_the_ends_are_in_order_however_narrow_the_other_matrix_is(
+    columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sort takes as long for one column as for many, in which the way that sorts nothing is fast."""
+    left: list[pl.DataFrame] = []
+
+    def note(case: Case, rule: object, chosen: pl.DataFrame, *_: object, **__: object) -> None:
+        left.append(chosen)
+
+    monkeypatch.setattr(dense_zeros, "of_kernels", note)
+    graph = f"[[16384,16384],[16384,{columns}]]"
+    dense_zeros.find(with_matrices([counted(1 / 4096)], TRAINING, graph=graph))
+    for chosen in left:
+        assert (chosen["least"] <= chosen["most"]).all()
+    assert left
 
 
 @pytest.mark.parametrize("nonzero", [0.05, 0.3, 1.0])

@@ -328,7 +328,7 @@ class Case:
         """
         if self.is_broken or self.basis.ns <= 0 or self._is_of_other_steps:
             return Gain(0, Interval(), None)
-        usual = 1.0 if of_all else self.recorded.usual_share
+        left, usual = left.ordered(), 1.0 if of_all else self.recorded.usual_share
         # The less is left, the more of it was never seen alone.
         noise = self._noise + self._replay_error * (1 - left.mid) if left.mid < 1 else 0.0
         shares = [

@@ -21,6 +21,10 @@ class Interval(msgspec.Struct, frozen=True):
     mid: float = 1.0
     high: float = 1.0
 
+    def ordered(self) -> Interval:
+        """The same where both ends hold the middle; else they are moved to it."""
+        return Interval(min(self.low, self.mid), self.mid, max(self.mid, self.high))
+
 
 class Finding(msgspec.Struct, kw_only=True):
     """A diagnosed bottleneck: evidence, what to change, and what that would save in the job as it runs unprofiled.

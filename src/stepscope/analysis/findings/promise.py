@@ -98,8 +98,11 @@ def of_kernels(
 
 
 def shorten_kernels(case: Case, chosen: pl.DataFrame) -> Change:
-    """The steps in which kernels take between `least` and `most` of their time."""
-    items = case.plan.items.join(chosen, on="event", how="left", maintain_order="left")
+    """The steps in which kernels take between `least` and `most` of their time, whichever is more."""
+    ends = chosen.with_columns(
+        least=pl.min_horizontal("least", "most"), most=pl.max_horizontal("least", "most")
+    )
+    items = case.plan.items.join(ends, on="event", how="left", maintain_order="left")
     smallest, largest = (
         case.plan.with_device(pl.lit(True), pl.lit(items[name].fill_null(1.0))) for name in ("most", "least")
     )
@@ -224,7 +227,7 @@ def _no_less_than_work(case: Case, change: Change, left: Interval) -> Interval:
     """No step is shorter than the work that is left for the device, also where the replay takes the step for longer than it is."""
     if case.basis.source == RECORDED:
         return left
-    most, least = (case.work_ns(plan) / case.basis_ns for plan in (change.smallest, change.largest))
+    least, most = sorted(case.work_ns(plan) / case.basis_ns for plan in (change.smallest, change.largest))
     mid = min(1.0, max(left.mid, (least * most) ** 0.5))
     return Interval(min(1.0, max(left.low, least)), mid, min(1.0, max(left.high, least, mid)))
 

@@ -61,7 +61,7 @@ def computed_ns(case: Case, ops: pl.Series) -> pl.DataFrame:
 def left_of_step(case: Case, owned: pl.DataFrame) -> Interval:
     """What is left of a step if these slices (ns) shrink to `least` or `most`; what is expected is between the ends, as in a replay."""
     whole = case.step_ns * case.step_count
-    least, most = (
+    least, most = sorted(
         max(0.0, 1 - float((owned["ns"] * (1 - owned[end])).sum()) / whole) for end in ("least", "most")
     )
     return Interval(least, (least * most) ** 0.5, most)

@@ -113,12 +113,11 @@ def _find_sampled(
     slow, fast = _speeds(case)
     known = rows.join(table, on="side", maintain_order="left")
     kept = known.select("event", most=(row_ns * pl.col("fewest") / fast).clip(upper_bound=1.0))
+    sorting = _sorting(case, sampled) if _trains_in_torch(case) else pl.lit(0.0)
+    # With few columns the sort takes longer than the way that sorts nothing: either may be the worse one.
+    ways = (row_ns * pl.col("fewest") / fast + sorting, row_ns * pl.col("most") / slow)
     left = known.select(
-        "event",
-        "side",
-        "time_ns",
-        least=row_ns * pl.col("fewest") / fast + (_sorting(case, sampled) if _trains_in_torch(case) else 0.0),
-        most=row_ns * pl.col("most") / slow,
+        "event", "side", "time_ns", least=pl.min_horizontal(*ways), most=pl.max_horizontal(*ways)
     )
     expected = (pl.col("least") * pl.col("most")).sqrt()
     left = left.filter(expected < 1)
