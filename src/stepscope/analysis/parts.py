@@ -14,6 +14,7 @@ TITLES = {
     "sync": "synchronisation", "compile": "compilation", "host_collective": "host communication", "io": "files",
     "device_gap": "device gaps", "unrecorded": "not recorded",
 }  # fmt: skip
+DURING = "during"  # where time is that was spent while the host was in the call that it is named by
 
 
 def spoken(name: str) -> str:

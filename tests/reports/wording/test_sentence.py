@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stepscope.analysis.findings.finding import Finding, Interval
+from stepscope.analysis.findings.finding import LATE_RUNTIME, Finding, Interval
 from stepscope.reports.model.report import (
     BreakdownRow,
     CopyRow,
@@ -149,6 +149,14 @@ def test_a_small_finding_beside_a_large_idle_part_is_not_the_verdict() -> None:
     said = write_sentence(report({"compute": 0.1, "dispatch": 0.9}, small))
     assert said.startswith("The framework prepares and launches work")
     assert said.endswith("A trifle: speed-up 1.00–1.03× (most likely 1.02×).")
+
+
+def test_what_the_runtime_does_after_the_device_is_no_wait_of_the_host() -> None:
+    late = Finding(code="device-sync", class_="advice", title=LATE_RUNTIME, detail="", share=0.6)
+    said = write_sentence(report({"compute": 0.1, "sync": 0.9}, late))
+    assert said.startswith("The runtime goes on long after the device is done. ")
+    other = Finding(code="device-sync", class_="advice", title="Advice", detail="", share=0.6)
+    assert write_sentence(report({"compute": 0.1, "sync": 0.9}, other)).startswith("The host waited for")
 
 
 def test_an_error_comes_before_what_cannot_be_known() -> None:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import polars as pl
 
+from stepscope.analysis.parts import DURING
 from stepscope.trace.frames import take
 from stepscope.trace.trace import Trace
 
-BEFORE, END, DURING = "before", "end", "during"
+BEFORE, END = "before", "end"
 UNEXPLAINED = "unexplained"
 _NAMED_BY_NEXT = (UNEXPLAINED, "unrecorded")
 

@@ -12,6 +12,8 @@ from stepscope.registers.policy.ranking import STEPS_BEFORE_FULL, WORTH_MORE_THA
 
 # What threatens the run first; within a class findings sort by the saving that can be expected.
 CLASSES = ("capture", "memory", "time", "advice")
+# The title where the host waits for a runtime that goes on after the device: the part of the account would blame the host.
+LATE_RUNTIME = "The runtime goes on long after the device is done"
 
 
 class Interval(msgspec.Struct, frozen=True):

@@ -277,6 +277,12 @@ STEPS_TO_KNOW_WARM_UP = policy(
     unit="steps",
     why="of which only the first compiles, before compilation counts as warm-up",
 )
+FIRST_CALL_TIMES = policy(
+    "FIRST_CALL_TIMES",
+    10,
+    unit="× the longest later step",
+    why="that something takes in the first step, before it counts as done once: the spread of steps is smaller",
+)
 ELSEWHERE_TOO = policy(
     "ELSEWHERE_TOO",
     0.1,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from stepscope.analysis.account.places import DURING
+from stepscope.analysis.findings.finding import LATE_RUNTIME
+from stepscope.analysis.parts import DURING
 from stepscope.analysis.snapshot.words import call
 from stepscope.names import short_name
 from stepscope.registers.policy.findings import MAJORITY
@@ -142,13 +143,18 @@ def _verdict(report: Report) -> str:
     moving = _moving(report)
     if moving is None and is_kernel_bound(report):
         return f"Nothing outside the {_work(report)} holds the step up"
-    owner = max((found for found in report.findings if found.class_ == "time"), key=lambda found: found.share, default=None)  # fmt: skip
+    owner = max(filter(_owns_time, report.findings), key=lambda found: found.share, default=None)
     blamed = moving or idle[0]
     if owner is not None and owner.share >= blamed.share / 2:
         return owner.title
     if moving is not None:
         return f"The longest part of the step is {_moved(report, moving)}, and nothing hides it"
     return _idle_verdict(blamed)
+
+
+def _owns_time(finding: Finding) -> bool:
+    """Also advice, where the part of the account would blame the host's wait for what the runtime does after the device."""
+    return finding.class_ == "time" or finding.title == LATE_RUNTIME
 
 
 def _moving(report: Report) -> BreakdownRow | None:

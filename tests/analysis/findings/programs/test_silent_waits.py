@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.finding import LATE_RUNTIME, Finding
 from stepscope.analysis.findings.rules.host.device_sync import RULE
 from tests.builders.cases import case_of_text
 
@@ -33,6 +33,7 @@ def test_a_wait_behind_an_idle_device_is_not_promised_away() -> None:
     assert (found.class_, found.speedup.high, found.saves_ns_per_step) == ("advice", 1.0, 0)
     assert found.evidence["silent_ns_per_step"] == pytest.approx(3_000_000, rel=0.01)
     assert "no device works" in found.detail
+    assert found.title == LATE_RUNTIME
     assert found.detail.endswith("So nothing is promised.")
 
 
@@ -46,6 +47,7 @@ def test_what_is_not_known_to_go_makes_the_promise_wider() -> None:
     """What a wait takes beyond what a runtime needs may stay: at worst it does."""
     surely, doubtful = _waiting(1000, 300), _waiting(1800, 300)
     assert doubtful.class_ == "time"
+    assert doubtful.title == RULE.title
     assert doubtful.speedup.high > surely.speedup.high
     assert doubtful.speedup.high / doubtful.speedup.low > surely.speedup.high / surely.speedup.low
 

@@ -34,3 +34,39 @@ def test_other_findings_of_a_cold_step_promise_nothing() -> None:
 @pytest.mark.parametrize(("load_us", "steps"), [(1500, 1), (5000, 3)])
 def test_other_findings_stay_where_loading_is_not_most_of_the_only_step(load_us: int, steps: int) -> None:
     assert "launch-bound" in _found(load_us, steps)
+
+
+def _called(*call_us: int) -> dict[str, Finding]:
+    """Steps whose op takes so long before the device has work, for times that differ much."""
+    rows, now = [], 0
+    for number, (length, work) in enumerate(zip(call_us, (1000, 2500, 500, 3000, 2000), strict=False)):
+        rows += [
+            f"main  {now}  {length + work}  ProfilerStep#{number}  annotation  -",
+            f"main  {now}  {length}  PjitFunction(f)  op  -",
+            f"main  {now + length - 5}  5  cudaLaunchKernel  runtime  gemm",
+            f"stream 7  {now + length}  {work - 10}  gemm  kernel  -",
+            f"main  {now + length}  {work - 15}  cudaStreamSynchronize  runtime  -",
+        ]
+        now += length + work
+    return {found.code: found for found in apply_rules(case_of_text(rows))}
+
+
+def test_a_first_call_that_takes_many_times_longer_is_warm_up() -> None:
+    """Also where the steps differ too much for one of them to be an outlier."""
+    found = _called(700, 50, 60, 40, 50)["warm-up"]
+    assert found.detail.startswith(
+        "In step 0, PjitFunction(f) takes 710 µs, and no more than 70.0 µs in any later step."
+    )
+    assert (found.class_, found.evidence["steps"], found.saves_ns_per_step) == ("advice", [0], 0)
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        (500, 50, 60, 40, 50),  # not ten times longer than each
+        (50, 700, 60, 40, 50),  # not the first
+        (700, 50, 60, 40),  # too few to know the usual one
+    ],
+)
+def test_other_long_calls_are_not(calls: tuple[int, ...]) -> None:
+    assert "warm-up" not in _called(*calls)

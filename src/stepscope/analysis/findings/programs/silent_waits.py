@@ -7,7 +7,7 @@ from dataclasses import replace
 import polars as pl
 
 from stepscope.analysis.findings.case import Case
-from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.finding import LATE_RUNTIME, Finding
 from stepscope.analysis.findings.profiler_doubt import withdraw
 from stepscope.analysis.replay.plan import SPEEDS, Plan
 from stepscope.registers.calibration.launches import LATE_WAIT_NS
@@ -45,4 +45,5 @@ def say_silence(case: Case, found: Finding) -> None:
     if ns > MAJORITY * found.share * case.step_ns:
         case.changes.pop(found.code, None)
         withdraw(found)
+        found.title = LATE_RUNTIME
         found.detail += " So nothing is promised."
