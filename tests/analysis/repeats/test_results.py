@@ -42,6 +42,16 @@ def op(name: str, shapes: list[object], types: str = "", inputs: list[str] | Non
         (op("index", [[100, 8], [[7]]], "float,TensorList", ["", ""]), {56}),
         (op("add_", [[4, 8], [8]]), {32}),
         (op("cross_entropy_loss", [[4, 8], [4]], "float,long int"), {1}),
+        (op("sum", [[4, 16], []], "float,ScalarList", ["", "[]"]), {1}),
+        (op("select", [[4, 16], [], []], "float,ScalarList,Scalar", ["", "[]", "0"]), None),
+        (op("slice", [[4, 16], [], []], "float,ScalarList,Scalar", ["", "[]", "0"]), None),
+        (op("narrow", [[4, 16], [], [], []], "float,ScalarList,Scalar,ScalarList", ["", "[]", "0", "[]"]), None),
+        (op("index_select", [[4, 16], [], [3]], "float,ScalarList,long int", ["", "[]", ""]), None),
+        (op("topk", [[4, 16], []], "float,ScalarList", ["", "[]"]), None),
+        (op("eye", [[]], "ScalarList", ["[]"]), {1}),
+        (op("cat", [[], []], "TensorList,Scalar", ["", "1"]), None),
+        (op("linear", [[0, 64], [32, 64], [32]]), {0}),
+        (op("add", [[0, 64], [64]]), {0}),
         (op("of_some_library", [[4, 8]]), None),
         (op("linear", []), None),
     ],
@@ -68,5 +78,74 @@ def test_what_is_drawn_at_random() -> None:
     assert is_random(op("dropout", [[4], [], []], types, ["", "0.1", "True"]))
     assert not is_random(op("dropout", [[4], [], []], types, ["", "0.1", "False"]))
     assert not is_random(op("dropout", [[4], [], []], types, ["", "0.", "True"]))
+    assert is_random(op("native_dropout", [[4], [], []], types, ["", "0.1", "True"]))
+    assert is_random(op("dropout", [[4], [], []], types))  # nothing was recorded
+    assert is_random(op("rrelu", [[4], [], [], []], "", ["", "0.1", "0.3", "True"]))
+    assert not is_random(op("rrelu", [[4], [], [], []], "", ["", "0.1", "0.3", "False"]))
     assert is_random(op("normal_", [[4]]))
     assert not is_random(op("linear", [[4, 8], [8, 8]]))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "rand",
+        "randn",
+        "randint",
+        "randperm",
+        "rand_like",
+        "randn_like",
+        "randint_like",
+        "random_",
+        "normal",
+        "normal_",
+        "uniform_",
+        "bernoulli",
+        "bernoulli_",
+        "exponential_",
+        "multinomial",
+        "log_normal_",
+        "cauchy_",
+        "geometric_",
+        "poisson",
+        "binomial",
+        "_standard_gamma",
+        "_sample_dirichlet",
+        "normal_functional",
+        "_fused_dropout",
+    ],
+)
+def test_every_way_to_draw_at_random(name: str) -> None:
+    assert is_random(op(name, [[4]]))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "layer_norm",
+        "lgamma",
+        "digamma",
+        "poisson_nll_loss",
+        "normalize",
+        "instance_norm",
+        "geqrf",
+        "linalg_norm",
+    ],
+)
+def test_names_that_only_look_like_it(name: str) -> None:
+    assert not is_random(op(name, [[4]]))
+
+
+@pytest.mark.parametrize(
+    ("inputs", "drops"),
+    [
+        (["", "", "", "True", "2", "0.5", "True", "False", "True"], True),
+        (["", "", "", "True", "2", "0.5", "False", "False", "True"], False),
+        (["", "", "", "True", "1", "0.", "True", "False", "True"], False),
+        (["", "", "", "", "True", "2", "0.5", "True", "False"], True),
+        (["", "", "", "", "True", "2", "0.5", "False", "False"], False),
+        ([], True),
+    ],
+)
+def test_dropout_of_recurrent_networks(inputs: list[str], drops: bool) -> None:
+    assert is_random(op("lstm", [[4, 8, 16]], "float", inputs)) is drops

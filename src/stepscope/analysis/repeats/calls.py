@@ -14,6 +14,7 @@ import polars as pl
 
 from stepscope.analysis.host.functions import place_of
 from stepscope.analysis.repeats.closed import (
+    has_unknown_numbers,
     is_overwritten,
     is_view,
     keeps_state,
@@ -57,12 +58,13 @@ class Frame:
 @dataclass(frozen=True)
 class Repeats:
     """`needless`: events of the calls that are not needed, of all steps; `times`: calls in a step; `unused`: no gradient goes through them,
-    though it goes through an earlier one."""
+    though it goes through an earlier one; `unsure`: they compute with numbers whose values the profile does not show."""
 
     name: str
     needless: list[int]
     times: float
     unused: bool
+    unsure: bool
 
 
 def find_repeats(trace: Trace, steps: list[int], device_ns: pl.Series) -> Repeats | None:
@@ -77,8 +79,8 @@ def find_repeats(trace: Trace, steps: list[int], device_ns: pl.Series) -> Repeat
     best: tuple[int, str] | None = None
     for (name,), rows in candidates.filter(pl.col("step") == middle).group_by("name", maintain_order=True):
         ns = dict(zip(rows["id"], rows["ns"], strict=True))
-        needless, _ = _needless(_frames(rows), by_step[middle], str(name).startswith(MODULE))
-        saved = sum(ns[event] for event in needless)
+        found = _needless(_frames(rows), by_step[middle], str(name).startswith(MODULE))
+        saved = sum(ns[event] for event in found.events)
         if saved and (best is None or saved > best[0]):
             best = saved, str(name)
     return None if best is None else _of_all_steps(candidates, by_step, best[1])
@@ -86,13 +88,17 @@ def find_repeats(trace: Trace, steps: list[int], device_ns: pl.Series) -> Repeat
 
 def _of_all_steps(candidates: pl.DataFrame, by_step: dict[int, StepOps], name: str) -> Repeats:
     mine = candidates.filter(pl.col("name") == name)
-    needless: list[int] = []
-    unused = False
-    for (step,), rows in mine.group_by("step", maintain_order=True):
-        found, is_unused = _needless(_frames(rows), by_step[int(step)], name.startswith(MODULE))
-        needless += found
-        unused = unused or is_unused
-    return Repeats(name, needless, len(mine) / max(1, mine["step"].n_unique()), unused)
+    found = [
+        _needless(_frames(rows), by_step[int(step)], name.startswith(MODULE))
+        for (step,), rows in mine.group_by("step", maintain_order=True)
+    ]
+    return Repeats(
+        name,
+        [event for each in found for event in each.events],
+        len(mine) / max(1, mine["step"].n_unique()),
+        any(each.unused for each in found),
+        any(each.unsure for each in found),
+    )
 
 
 def _candidates(trace: Trace, steps: list[int], below_ns: pl.Series) -> pl.DataFrame:
@@ -137,7 +143,16 @@ def _frames(rows: pl.DataFrame) -> list[Frame]:
     return found
 
 
-def _needless(frames: Sequence[Frame], ops: StepOps, is_module: bool) -> tuple[list[int], bool]:
+@dataclass(frozen=True)
+class _Needless:
+    """Of one step, as of all in `Repeats`."""
+
+    events: list[int]
+    unused: bool
+    unsure: bool
+
+
+def _needless(frames: Sequence[Frame], ops: StepOps, is_module: bool) -> _Needless:
     """The calls of one step whose result another has returned; and whether they are passes without a gradient beside one that has it."""
     inside = {
         frame.event: [call for call in ops.between(frame.start_ns, frame.end_ns) if call.track == frame.track]
@@ -149,16 +164,22 @@ def _needless(frames: Sequence[Frame], ops: StepOps, is_module: bool) -> tuple[l
         work = tuple(_told_of(call.op) for call in inside[frame.event])
         by_work.setdefault(work, []).append(frame)
     needless: list[int] = []
-    unused = False
+    unused = unsure = False
     for alike in by_work.values():
         if len(alike) < 2 or all(call.op.base in CREATES or is_view(call) for call in inside[alike[0].event]):
             continue
         for run in _runs(alike, inside, ops, own):
             learned = [any(call.event in ops.learned for call in inside[frame.event]) for frame in run]
             spared = [frame.event for frame, has in zip(run, learned, strict=True) if not has]
-            needless += spared if any(learned) else spared[1:]
+            mine = spared if any(learned) else spared[1:]
+            needless += mine
             unused = unused or any(learned)
-    return needless, unused
+            unsure = unsure or (bool(mine) and _is_unsure(run[0], inside, is_module))
+    return _Needless(needless, unused, unsure)
+
+
+def _is_unsure(frame: Frame, inside: dict[int, list[OpCall]], is_module: bool) -> bool:
+    return has_unknown_numbers(inside[frame.event], frame.event if is_module else frame.around)
 
 
 def _told_of(op: Op) -> tuple[str | None, ...]:

@@ -50,7 +50,7 @@ def needs_of(calls: Sequence[OpCall], has_own_weights: bool, or_random: bool = F
     widest, results = 0, frozenset[int]()
     for call in calls:
         for each in _inputs(call.op, has_own_weights):
-            if each.size in known or not each.shape:
+            if each.size in known or not each.shape or not each.size:
                 inner |= {each.size} if each.shape and not is_view(call) else set()
                 continue
             integers |= {each.size} if each.kind != NUMBERS else set()
@@ -62,6 +62,22 @@ def needs_of(calls: Sequence[OpCall], has_own_weights: bool, or_random: bool = F
     if not results:
         return None
     return Needs(frozenset(integers), frozenset(numbers), widest, frozenset(made), frozenset(inner), results)
+
+
+def has_unknown_numbers(calls: Sequence[OpCall], own: int | None) -> bool:
+    """Whether a call computes with a number that may be another each time, as a time or a rate: its value was not recorded.
+
+    It is an array without axes that no op of the call may have made, or in the code of the call itself, which runs in the module
+    `own`, a number of Python: those of the modules inside are their constants.
+    """
+    made = False
+    for call in calls:
+        for each in call.op.tensors:
+            is_known = bool(each.shape) or each.kind is None or bool(call.op.number_at(each.place))
+            if not is_known and (call.home == own if each.of_python else not made):
+                return True
+        made = made or 1 in (call.sizes or ())
+    return False
 
 
 def _inputs(op: Op, has_own_weights: bool) -> Iterable[Tensor]:
@@ -147,7 +163,7 @@ def may_be_state(needs: Needs, others: Sequence[OpCall], around: int | None) -> 
         if call.home == around or (call.home != after and after == around)
     )
     returned = frozenset[int]().union(*(call.sizes or frozenset() for call in ends if not is_view(call)))
-    return not used or not (returned - {1}).isdisjoint(needs.inner)
+    return not used or not (returned - {0, 1}).isdisjoint(needs.inner)
 
 
 def keeps_state(calls: Iterable[OpCall]) -> bool:

@@ -37,11 +37,14 @@ CREATES = _names(
 REDUCED = _names(
     "sum mean amax amin var std logsumexp linalg_vector_norm norm prod all any argmax argmin nansum"
 )
+# Words in the name of an op that draws at random, in whatever way: rand_like, normal_, _standard_gamma, log_normal.
 RANDOM = _names(
-    """rand randn randint randperm rand_like randn_like randint_like normal uniform bernoulli exponential multinomial native_dropout
-    log_normal cauchy geometric poisson random"""
+    """rand randn randint randperm random normal uniform bernoulli exponential multinomial cauchy geometric poisson binomial gamma
+    dirichlet"""
 )
-DROPOUT = frozenset(("dropout", "feature_dropout", "alpha_dropout"))
+DROPOUT = _names("dropout feature_dropout alpha_dropout feature_alpha_dropout native_dropout")
+RECURRENT = _names("lstm gru rnn_tanh rnn_relu")
+RRELU = "rrelu"
 ATTENTION = "scaled_dot_product_attention"
 LOSS = "loss"
 VIEWS = _names(

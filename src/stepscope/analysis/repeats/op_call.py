@@ -17,16 +17,21 @@ _INTEGER_TYPES = frozenset(
     ("long", "long int", "int", "short", "short int", "unsigned char", "signed char", "char", "bool")
 )
 _FLOAT_TYPES = frozenset(("float", "double", "c10::BFloat16", "c10::Half", "c10::complex<float>"))
+_TYPES_OF_PYTHON = ("double", "long", "long int", "bool")
 _LIST = "TensorList"
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """An input: its place among the inputs, its shape, and whether it holds integers or other numbers, None where that is not recorded."""
+    """An input: its place among the inputs, its shape, and whether it holds integers or other numbers, None where that is not recorded.
+
+    `of_python`: without axes and of the type that numbers of Python have.
+    """
 
     place: int
     shape: Shape
     kind: str | None
+    of_python: bool = False
 
     @property
     def size(self) -> int:
@@ -65,7 +70,7 @@ class Op:
                 continue
             if kind in _INTEGER_TYPES or kind in _FLOAT_TYPES:
                 what = INTEGERS if kind in _INTEGER_TYPES else NUMBERS
-                found.append(Tensor(place, _sizes(shape), what))
+                found.append(Tensor(place, _sizes(shape), what, not shape and kind in _TYPES_OF_PYTHON))
             elif kind == _LIST:
                 found += [Tensor(place, _sizes(each), None) for each in shape if isinstance(each, list)]
         return tuple(found)
@@ -75,12 +80,15 @@ class Op:
         """What was recorded of inputs that are numbers, lists of numbers or truth values: a text for each input."""
         return tuple(each if isinstance(each, str) else "" for each in _decoded(self.inputs))
 
+    def number_at(self, place: int) -> str:
+        """The text of one of them; empty where none was recorded."""
+        return self.numbers[place] if place < len(self.numbers) else ""
+
     def list_at(self, place: int) -> list[int] | None:
         """The whole numbers of an input, one or a list of them."""
-        text = self.numbers[place] if place < len(self.numbers) else ""
         try:
-            found = msgspec.json.decode(text)
-        except msgspec.DecodeError:
+            found = msgspec.json.decode(self.number_at(place))
+        except (msgspec.DecodeError, RecursionError):
             return None
         listed = found if isinstance(found, list) else [found]
         return listed if all(type(each) is int for each in listed) else None
@@ -102,7 +110,7 @@ class OpCall:
 def _decoded(text: str | None) -> list[object]:
     try:
         return msgspec.json.decode(text or "[]", type=list[object])
-    except (msgspec.DecodeError, ValueError):
+    except (msgspec.DecodeError, ValueError, RecursionError):
         return []
 
 

@@ -15,11 +15,14 @@ from stepscope.analysis.repeats.kinds import (
     LIKE_FIRST,
     LOSS,
     RANDOM,
+    RECURRENT,
     REDUCED,
+    RRELU,
 )
 from stepscope.analysis.repeats.op_call import Op, Shape
 
-_ON = "True"
+_OFF = "False"
+_ZERO = ("0", "0.", "0.0")
 # Inputs that are weights, and with them the width of the result.
 WEIGHTS: dict[str, tuple[int, ...]] = {
     "linear": (1, 2),
@@ -44,10 +47,22 @@ WEIGHTS: dict[str, tuple[int, ...]] = {
 def is_random(op: Op) -> bool:
     """Whether each call of it returns something else."""
     if op.base in DROPOUT:
-        return op.numbers[2:3] == (_ON,) and op.numbers[1:2] not in (("0",), ("0.",))
+        return op.number_at(2) != _OFF and op.number_at(1) not in _ZERO
     if op.base == ATTENTION:
-        return op.numbers[4:5] not in ((), ("",), ("0",), ("0.",))
-    return op.base in RANDOM
+        return op.number_at(4) not in ("", *_ZERO)
+    if op.base == RRELU:
+        return op.number_at(3) != _OFF
+    if op.base in RECURRENT:
+        return _drops_between_layers(op)
+    words = op.base.rpartition("::")[2].split("_")
+    return (LOSS not in words and not RANDOM.isdisjoint(words)) or "_fused_dropout" in op.base
+
+
+def _drops_between_layers(op: Op) -> bool:
+    """Of a recurrent network that trains; its packed inputs have a place more. The share is its only number with a fraction."""
+    shares = [each for each in op.numbers if "." in each]
+    trains = op.numbers[6:8] if op.number_at(5) in shares else op.numbers[7:8]
+    return trains[:1] != (_OFF,) and (not shares or any(each not in _ZERO for each in shares))
 
 
 def result_sizes(op: Op) -> frozenset[int] | None:
@@ -78,7 +93,7 @@ def _broadcast(op: Op) -> set[int] | None:
 
 def _created(op: Op) -> set[int] | None:
     sizes = op.list_at(0)
-    if op.base == "eye" and sizes is not None:
+    if op.base == "eye" and sizes:
         return {sizes[0] * ((op.list_at(1) or sizes)[0])}
     if op.base == "randint":
         sizes = next((found for place in (2, 1) if (found := op.list_at(place)) and len(found) > 1), sizes)
@@ -104,7 +119,7 @@ def _counted(op: Op) -> set[int] | None:
 
 def _axes(op: Op, shape: Shape) -> set[int] | None:
     axes = op.list_at(1)
-    if axes is None or not shape:
+    if not axes or not shape:  # without axes, over all of them
         return None
     return {axis % len(shape) for axis in axes}
 
@@ -175,7 +190,7 @@ def _cat(op: Op) -> set[int] | None:
 
 def _select(op: Op) -> set[int] | None:
     axis = op.list_at(1)
-    if not op.tensors or not op.tensors[0].shape or axis is None:
+    if not op.tensors or not op.tensors[0].shape or not axis:
         return None
     shape = op.tensors[0].shape
     side = shape[axis[0] % len(shape)]
@@ -188,7 +203,7 @@ def _unbind(op: Op) -> set[int] | None:
 
 def _slice(op: Op) -> set[int] | None:
     given = [op.list_at(place) for place in range(1, 5)]
-    if not op.tensors or not op.tensors[0].shape or given[0] is None:
+    if not op.tensors or not op.tensors[0].shape or not given[0]:
         return None
     shape = op.tensors[0].shape
     side = shape[given[0][0] % len(shape)]
@@ -199,7 +214,7 @@ def _slice(op: Op) -> set[int] | None:
 
 def _narrow(op: Op) -> set[int] | None:
     axis, length = op.list_at(1), op.list_at(3)
-    if not op.tensors or not op.tensors[0].shape or axis is None or length is None:
+    if not op.tensors or not op.tensors[0].shape or not axis or not length:
         return None
     shape = op.tensors[0].shape
     return {op.tensors[0].size // max(1, shape[axis[0] % len(shape)]) * length[0]}
@@ -234,7 +249,7 @@ def _repeat(op: Op) -> set[int] | None:
 
 def _index_select(op: Op) -> set[int] | None:
     axis = op.list_at(1)
-    if len(op.tensors) < 2 or axis is None or not op.tensors[0].shape:
+    if len(op.tensors) < 2 or not axis or not op.tensors[0].shape:
         return None
     shape = op.tensors[0].shape
     return {op.tensors[0].size // max(1, shape[axis[0] % len(shape)]) * op.tensors[1].size}
@@ -265,7 +280,7 @@ def _outer(op: Op) -> set[int] | None:
 
 def _top(op: Op) -> set[int] | None:
     count, axis = op.list_at(1), op.list_at(2) or [-1]
-    if not op.tensors or not op.tensors[0].shape or count is None:
+    if not op.tensors or not op.tensors[0].shape or not count:
         return None
     shape = op.tensors[0].shape
     return {op.tensors[0].size // max(1, shape[axis[0] % len(shape)]) * count[0]}

@@ -172,6 +172,12 @@ UNSURE_BATCH = policy(
     unit="certainty",
     why="of arrays that were on the device before, a profile does not show whether both programs are given the same",
 )
+UNSURE_NUMBERS = policy(
+    "UNSURE_NUMBERS",
+    0.8,
+    unit="certainty",
+    why="most numbers that a function computes with are constants of its code; a time, an angle or a rate differs from call to call, and a profile shows neither",
+)
 REPEATED_FUNCTIONS_MOST = policy(
     "REPEATED_FUNCTIONS_MOST",
     40,

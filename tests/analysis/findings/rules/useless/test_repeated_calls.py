@@ -207,3 +207,47 @@ def test_tables_that_are_different() -> None:
         op("aten::zeros", "[[],[]]", "ScalarList,Scalar", 40, '["[4,512,64]","6"]'),
     )
     assert found_in(*layers(*[empty] * 4)) is None
+
+
+def scaled(kind: str, inputs: str = "-") -> Op:
+    """A prompt that is multiplied by a number."""
+    return op("aten::mul", f"[{TEXT},[]]", f"float,{kind}", 0, inputs)
+
+
+def test_numbers_that_were_not_recorded_leave_a_doubt() -> None:
+    sure = found_in(*sampler(5))
+    assert sure is not None and sure.speedup.low > 1 and sure.left_ns_per_step is not None
+    for doubtful in (scaled("float"), scaled("double"), scaled("long"), scaled("c10::Half")):
+        found = found_in(*sampler(5, encode=encoder(60, doubtful)))
+        assert found is not None and found.left_ns_per_step is not None
+        assert found.speedup.low == 1.0 and found.speedup.mid > 1.2
+        assert found.certainty < sure.certainty
+        assert found.left_ns_per_step.high > sure.left_ns_per_step.high
+        assert "numbers whose values the profile does not show" in found.detail
+        assert found.evidence["unknown_numbers"]
+
+
+def test_numbers_that_leave_no_doubt() -> None:
+    """Recorded ones, those that the call computes itself, and the constants of modules inside."""
+    recorded = scaled("double", '["","0.5"]')
+    inner = frame("nn.Module: Attention_0", scaled("double"))
+    summed = op("aten::sum", f"[{TEXT}]", "float")
+    for encode in (encoder(60, recorded), encoder(60, inner), encoder(60, summed, scaled("float"))):
+        found = found_in(*sampler(5, encode=encode))
+        assert found is not None and found.speedup.low > 1
+        assert "unknown_numbers" not in found.evidence
+
+
+def test_empty_arrays_are_no_inputs() -> None:
+    """Nothing is in them that could have changed; other arrays are as many times as large as an empty one."""
+    empty = op("aten::cat", f"[[{TEXT},[0,16,64]],[]]", "TensorList,Scalar", inputs='["","0"]')
+    masked = op("aten::where", f"[[0],{TEXT},{TEXT}]", "bool,float,float")
+    chosen = op("aten::argmax", "[[4,16,100],[],[]]", "float,Scalar,Scalar", inputs='["","-1","False"]')
+    made = op("aten::zeros", "[[],[]]", "ScalarList,Scalar", inputs='["[0]","6"]')
+    assert found_in(*sampler(5, made, encode=encoder(60, empty))) is not None
+    assert found_in(*sampler(5, chosen, encode=encoder(60, masked))) is None
+
+
+def test_noise_in_a_call_makes_each_another() -> None:
+    for name, shapes in (("aten::randn_like", f"[{TEXT}]"), ("aten::exponential_", f"[{TEXT}]")):
+        assert found_in(*sampler(5, encode=encoder(60, op(name, shapes, "float")))) is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import polars as pl
+from msgspec.structs import replace
 
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.device_work import free_of_work, without_work
@@ -19,13 +20,14 @@ from stepscope.analysis.xla.repeated_calls import RepeatedCalls, repeated_calls
 from stepscope.analysis.xla.same_work import SameWork, same_work
 from stepscope.names import short_name
 from stepscope.registers.policy.findings import TOP_NAMES
-from stepscope.registers.policy.repeated_work import REPEATED_WORK_LEAST
+from stepscope.registers.policy.repeated_work import REPEATED_WORK_LEAST, UNSURE_NUMBERS
 
 _PREFIX = "jit_"
 _OF_CALLS = ("compute", "copy", "device_gap", "dispatch", "python")
 _PLACE_OF_FRAME = re.compile(r"^.*\(\d+\): ")
 _TITLE = "A module or function computes the same result again"
 _TITLE_OF_PASS = "A second forward pass computes what the first has returned"
+_UNSURE = " They compute with numbers whose values the profile does not show: if these differ, as times or rates do, the results differ as well."
 _FIX_OF_PASS = "Use what the first pass has returned: keep the outputs that the loss is computed from, and compute metrics from outputs.detach()."
 
 
@@ -70,6 +72,18 @@ def _in_calls(case: Case) -> Finding | None:
         detail = f"{case.of_step(ns)} computes again what an earlier call has returned: a step calls {what} {calls.times:,.0f} times, {needless:,.0f} of them with inputs that have not changed."
     found = timed(case, RULE, owned, change, detail, evidence, _TITLE_OF_PASS if calls.unused else _TITLE)
     found.fix = _FIX_OF_PASS if calls.unused else RULE.fix["pytorch"]
+    return _doubted(case, found) if calls.unsure else found
+
+
+def _doubted(case: Case, found: Finding) -> Finding:
+    """The finding, which at worst saves nothing: a number that is not recorded may be another in each call."""
+    found.detail += _UNSURE
+    found.evidence = {**found.evidence, "unknown_numbers": True}
+    found.certainty *= UNSURE_NUMBERS
+    found.speedup = replace(found.speedup, low=min(1.0, found.speedup.low))
+    if found.left_ns_per_step is not None:
+        most = max(round(case.saved_of_ns), found.left_ns_per_step.high)
+        found.left_ns_per_step = replace(found.left_ns_per_step, high=most)
     return found
 
 
@@ -140,7 +154,7 @@ RULE: Rule[Case] = Rule(
     title="Part of a compiled program computes the same result in every call",
     turn=143,
     page="kernels",
-    owns="kernels, copies and gaps of a JAX program that steps call 4 times or more, in all of these calls but the first, if they depend only on weights and on arguments of which fewer than half as many arrive as there are calls (copied to the device, or returned by a program): the encoder of a prompt in each step of a sampler, for one. From a tenth of the step on. Numbers, random keys, whatever has the shape of a result, and data that was on the device before are taken to change with each call. In PyTorch, kernels and host time of calls of a module or function that call the same ops as an earlier one of the step, with equal shapes, if nothing in between can have made or changed what they are given: prompts that are encoded again, tables that each layer computes, and passes without a gradient behind the loss, as for metrics. Not if anything is drawn at random, if an optimizer steps in between, or if the module may keep a state",
+    owns="kernels, copies and gaps of a JAX program that steps call 4 times or more, in all of these calls but the first, if they depend only on weights and on arguments of which fewer than half as many arrive as there are calls (copied to the device, or returned by a program): the encoder of a prompt in each step of a sampler, for one. From a tenth of the step on. Numbers, random keys, whatever has the shape of a result, and data that was on the device before are taken to change with each call. In PyTorch, kernels and host time of calls of a module or function that call the same ops as an earlier one of the step, with equal shapes, if nothing in between can have made or changed what they are given: prompts that are encoded again, tables that each layer computes, and passes without a gradient behind the loss, as for metrics. Not if anything is drawn at random, if an optimizer steps in between, or if the module may keep a state; at worst, nothing is saved where they compute with numbers whose values are not recorded",
     change="only the first call of a step does this work; at worst, in JAX, one call for each new argument. In PyTorch the calls disappear, with their Python",
     fix={
         "jax": "Compute it once per step in a function of its own (encode = jax.jit(encode_text); context = encode(params, tokens)), and pass the result to the function that is called again and again, in place of what it is computed from.",
