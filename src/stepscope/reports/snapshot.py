@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import polars as pl
+
 from stepscope.analysis.host.place import Place
 from stepscope.analysis.snapshot.culprit import name_culprits
 from stepscope.analysis.snapshot.explain import Explained
@@ -15,6 +17,7 @@ from stepscope.reports.model.memory_snapshot import (
     KindRow,
     MemorySnapshot,
     PinRow,
+    SnapshotPeak,
 )
 
 
@@ -55,6 +58,23 @@ def describe_snapshot(found: Explained, rank: int, limit: int) -> MemorySnapshot
         ],
         pins=[_pin(row) for row in capped(pieces.pins, limit).iter_rows(named=True)],
         changes=found.changes,
+        peak=_describe_peak(found, limit),
+    )
+
+
+def _describe_peak(found: Explained, limit: int) -> SnapshotPeak | None:
+    """None where what the snapshot holds is the peak."""
+    if found.peak_bytes <= found.allocated:
+        return None
+    kinds = found.at_peak.group_by("kind").agg(pl.col("bytes", "blocks").sum())
+    lines = capped(found.at_peak, limit).with_columns(
+        inner_file=pl.lit(None), inner_line=pl.lit(None), inner_function=pl.lit(None)
+    )
+    return SnapshotPeak(
+        bytes=found.peak_bytes,
+        before_ns=found.peak_before_ns,
+        kinds=[KindRow(**row) for row in kinds.sort("bytes", "kind", descending=[True, False]).to_dicts()],
+        lines=[_held(row) for row in lines.to_dicts()],
     )
 
 

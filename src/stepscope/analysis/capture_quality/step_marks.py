@@ -11,7 +11,7 @@ from stepscope.trace.trace import Trace, TraceInfo
 
 # What these files hold has no steps: allocations without work, or the last collectives of a rank.
 _STEPLESS = ("flight_recorder", "memory_timeline", "pprof")
-_OR_NAMED = " If one of its annotations is a step, name it with --step-name."
+_OR_NAMED = " If an annotation of the file marks the steps, name it with --step-name."
 
 
 def missing_steps(trace: Trace, steps: Steps) -> Iterator[Problem]:

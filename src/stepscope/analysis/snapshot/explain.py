@@ -33,6 +33,7 @@ class Explained:
     `held`: kind, site_*, bytes, and the share `current` that the current step made, of what no list or graph keeps. It has the
     bytes as the owner of a tensor counts them: what was asked for, in multiples of 512. Blocks can
     be larger, where the allocator did not split the rest off. `frozen` are the lines of weights that nothing trains.
+    `at_peak`: kind, site_*, bytes, blocks of what was live at the highest total, `peak_before_ns` before the history ends.
     """
 
     device: int
@@ -42,6 +43,7 @@ class Explained:
     allocated: int
     at_peak: pl.DataFrame
     peak_bytes: int
+    peak_before_ns: int
     by_kind: pl.DataFrame
     by_line: pl.DataFrame
     held: pl.DataFrame
@@ -95,7 +97,7 @@ def _explain_device(
         fragments = find_fragments(*blocks_at(follow(trace, device), place))
     asked = int(failure["asked"]) if failure is not None else None
     expandable = bool((blocks["segment_kind"].cast(pl.String) == "expandable").any())
-    at_peak, peak = _peak(history, at_end, allocations, stacks, named, allocated)
+    at_peak, peak, before = _peak(history, at_end, allocations, stacks, named, allocated)
     return Explained(
         device=device,
         failed=failure is not None,
@@ -104,6 +106,7 @@ def _explain_device(
         allocated=allocated,
         at_peak=at_peak,
         peak_bytes=peak,
+        peak_before_ns=before,
         by_kind=_summed(named, ["kind"]),
         by_line=_summed(named, ["kind", *SITE, *INNER]),
         held=_hold(named.filter(~pl.col("row").is_in(rows.implode())), find_step(known, stacks, place)),
@@ -135,14 +138,14 @@ def _peak(
     stacks: pl.DataFrame,
     named: pl.DataFrame,
     allocated: int,
-) -> tuple[pl.DataFrame, int]:
-    """kind, site_*, bytes of what was live at the highest total, and that total."""
+) -> tuple[pl.DataFrame, int, int]:
+    """kind, site_*, bytes of what was live at the highest total, that total, and how long before the end of the history it was."""
     place = history["total_allocated"].arg_max()
     top = int(history["total_allocated"][place]) if place is not None else 0
     if place is None or top <= allocated:
-        return _summed(named, ["kind", *SITE]), allocated
+        return _summed(named, ["kind", *SITE]), allocated, 0
     rows = with_kinds(live_at(at_end, allocations, place), allocations, stacks)
-    return _summed(rows, ["kind", *SITE]), top
+    return _summed(rows, ["kind", *SITE]), top, int(history["time_ns"][-1]) - int(history["time_ns"][place])
 
 
 def _place_of(stacks: pl.DataFrame, failure: dict[str, Any] | None) -> Place | None:

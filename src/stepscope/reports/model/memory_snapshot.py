@@ -54,8 +54,20 @@ class PinRow(msgspec.Struct, kw_only=True):
     holds: int
 
 
+class SnapshotPeak(msgspec.Struct, kw_only=True):
+    """The highest total of the history, `before_ns` before the snapshot was taken, and who held it, the largest first."""
+
+    bytes: int
+    before_ns: int
+    kinds: list[KindRow] = []
+    lines: list[HeldRow] = []
+
+
 class MemorySnapshot(msgspec.Struct, kw_only=True):
-    """One device: what was live when a request failed, or when the snapshot was taken."""
+    """One device: what was live when a request failed, or when the snapshot was taken.
+
+    `peak`: where the history shows that more was live earlier.
+    """
 
     device: int
     rank: int | None = None
@@ -77,3 +89,4 @@ class MemorySnapshot(msgspec.Struct, kw_only=True):
     kept: list[KeptRow] = []
     pins: list[PinRow] = []
     changes: list[Change] = []
+    peak: SnapshotPeak | None = None

@@ -1,4 +1,4 @@
-"""What holds the memory of a snapshot, on a few lines: the fullest device by kind, with the line that holds most of each."""
+"""What held the peak of a snapshot and what it holds, on a few lines: the fullest device by kind, with the line that holds most of each."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from rich.text import Text
 from stepscope import units
 from stepscope.analysis.snapshot.words import at, call
 from stepscope.names import cut_middle
-from stepscope.reports.model.memory_snapshot import MemorySnapshot
+from stepscope.reports.model.memory_snapshot import HeldRow, MemorySnapshot
 from stepscope.reports.model.report import Report
 from stepscope.reports.render.text_grid import bar, lines
+from stepscope.reports.wording.memory import fullest
 from stepscope.reports.wording.values import share
 from stepscope.safe import safe
 
@@ -18,36 +19,68 @@ _ROOM = 40
 
 
 def memory_lines(report: Report, width: int, most: int) -> list[Text]:
-    """The table under its heading, and the changes that make room."""
-    device = max(report.memory.snapshot, key=lambda each: (each.failed, each.allocated_bytes))
+    """Who held the peak, what the snapshot holds, and the changes that make room."""
+    device = fullest(report.memory.snapshot)
     total = max(1, device.reserved_bytes, device.allocated_bytes)
-    rows = [
-        [
-            Text(call(row.kind)),
-            Text(share(row.bytes / total)),
-            Text(units.size(row.bytes)),
-            Text(bar(row.bytes / total, _BAR), "cyan"),
-            Text(_main_line(device, row.kind), "dim"),
-        ]
+    held = [
+        _row(call(row.kind), row.bytes, total, _main_line(device.lines, row.kind))
         for row in device.kinds[:most]
     ]
-    drawn = lines(rows, [False, True, True, False, False], [False, False, False, False, True], width)
-    return [*_heading(device), *drawn, *_changes(device, width)]
+    return [*_peak(device, width, most), *_heading(device), *_table(held, width), *_changes(device, width)]
+
+
+def _peak(device: MemorySnapshot, width: int, most: int) -> list[Text]:
+    """The peak by kind; by line, where nothing shows a kind. A request that failed is looked at when it did."""
+    peak = device.peak
+    if peak is None or device.failed:
+        return []
+    if any(row.kind != "unknown" for row in peak.kinds):
+        rows = [
+            _row(call(row.kind), row.bytes, peak.bytes, _main_line(peak.lines, row.kind))
+            for row in peak.kinds[:most]
+        ]
+    else:
+        rows = [
+            _row("", row.bytes, peak.bytes, at(row.where) if row.where else "line unknown")
+            for row in peak.lines[:most]
+        ]
+    detail = f"device {device.device}, {units.size(peak.bytes)}, {units.duration(peak.before_ns)} before the snapshot was taken"
+    return [*_titled("what held the peak", detail), *_table(rows, width)]
 
 
 def _heading(device: MemorySnapshot) -> list[Text]:
     when = "when the request failed" if device.failed else "when the snapshot was taken"
-    detail = f"device {device.device}, {units.size(device.reserved_bytes)} reserved, {when}"
-    return [Text(), Text.assemble(("what holds the memory", "bold"), (f"  {detail}", "dim"))]
+    return _titled(
+        "what holds the memory",
+        f"device {device.device}, {units.size(device.reserved_bytes)} reserved, {when}",
+    )
 
 
-def _main_line(device: MemorySnapshot, kind: str) -> str:
+def _titled(title: str, detail: str) -> list[Text]:
+    return [Text(), Text.assemble((title, "bold"), (f"  {detail}", "dim"))]
+
+
+def _row(name: str, held: int, total: int, line: str) -> list[Text]:
+    part = held / max(1, total)
+    return [
+        Text(name),
+        Text(share(part)),
+        Text(units.size(held)),
+        Text(bar(part, _BAR), "cyan"),
+        Text(cut_middle(safe(line), _ROOM), "dim"),
+    ]
+
+
+def _table(rows: list[list[Text]], width: int) -> list[Text]:
+    return list(lines(rows, [False, True, True, False, False], [False, False, False, False, True], width))
+
+
+def _main_line(lines_: list[HeldRow], kind: str) -> str:
     held: dict[str, int] = {}
-    for row in device.lines:
+    for row in lines_:
         if row.kind == kind and row.where is not None:
             held[at(row.where)] = held.get(at(row.where), 0) + row.bytes
-    first = max(held, key=lambda place: held[place], default="")
-    return cut_middle(safe(first), _ROOM)
+    return max(held, key=lambda place: held[place], default="")
 
 
 def _changes(device: MemorySnapshot, width: int) -> list[Text]:

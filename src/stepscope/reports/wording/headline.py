@@ -15,6 +15,12 @@ from stepscope.reports.wording.values import framework, moment, share
 
 _STEP_NAME = 36  # characters
 _TENSORFLOW = re.compile(r"^/job:.*/device:(\w+):(\d+)$")  # as TensorFlow writes a device
+# Files that have no steps by their nature.
+_OF_MEMORY = {
+    "memory_snapshot": "memory snapshot",
+    "memory_timeline": "memory timeline",
+    "pprof": "device memory",
+}
 
 
 def headline(report: Report) -> list[str]:
@@ -106,7 +112,7 @@ def steps(report: Report) -> str:
     if is_of_dumps(report):
         return "flight-recorder dumps"
     if not found.count:
-        return "no steps"
+        return _OF_MEMORY.get(report.profile.format, "no steps")
     if found.source == "whole":
         return f"no steps: the whole recording, {units.duration(found.median_ns or 0)}"
     count = f"{found.count:,} step" + ("s" if found.count > 1 else "")

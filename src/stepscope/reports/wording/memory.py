@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from stepscope.profiles.ranks import spans
+from stepscope.reports.model.memory_snapshot import MemorySnapshot
 from stepscope.reports.model.report import MemoryDevice, Report
 
 
@@ -25,6 +26,15 @@ def fullness(found: MemoryDevice) -> tuple[bool, float, int]:
     """The fullest device is the one to look at: by what it has, else by what it took. The host comes last."""
     peak = found.peak_bytes or 0
     return found.device_kind != "cpu", peak / found.capacity_bytes if found.capacity_bytes else 0.0, peak
+
+
+def fullest(devices: Sequence[MemorySnapshot]) -> MemorySnapshot:
+    """The device of a snapshot to look at: where a request failed, else that which held most at its peak."""
+
+    def held(device: MemorySnapshot) -> tuple[bool, int]:
+        return device.failed, device.allocated_bytes if device.peak is None else device.peak.bytes
+
+    return max(devices, key=held)
 
 
 def notes(report: Report) -> Iterator[tuple[str, str]]:

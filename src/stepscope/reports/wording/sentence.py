@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from stepscope.analysis.findings.finding import LATE_RUNTIME
 from stepscope.analysis.parts import DURING
-from stepscope.analysis.snapshot.words import call
+from stepscope.analysis.snapshot.words import at, call
 from stepscope.names import short_name
 from stepscope.registers.policy.findings import MAJORITY
 from stepscope.registers.policy.tables import (
@@ -16,14 +17,15 @@ from stepscope.registers.policy.tables import (
     WORTH_BLAMING,
     WORTH_PROMISING,
 )
-from stepscope.reports.model.memory_snapshot import MemorySnapshot
-from stepscope.reports.model.report import BreakdownRow, Finding, MemoryDevice, Problem, Report
+from stepscope.reports.model.memory_snapshot import KindRow, MemorySnapshot, SnapshotPeak
+from stepscope.reports.model.report import BreakdownRow, Finding, LiveRow, MemoryDevice, Problem, Report
 from stepscope.reports.wording.copies import exposed_copies
 from stepscope.reports.wording.devices import charged_device
+from stepscope.reports.wording.memory import fullest
 from stepscope.reports.wording.parts import part
 from stepscope.reports.wording.summary import in_order, longest_names, speedup
 from stepscope.reports.wording.values import share
-from stepscope.units import size
+from stepscope.units import duration, size
 
 _LEAST_SHARE = 1e-6  # an MFU that was rounded to zero is not zero
 _CLASSES = 3  # of kernels, or ops, that are named
@@ -106,17 +108,34 @@ def _without_account(report: Report) -> str:
 
 
 def _held(devices: list[MemorySnapshot]) -> str:
-    """What the device that holds most holds, by kind."""
-    most = max(devices, key=lambda each: each.allocated_bytes)
-    kinds = ", ".join(
-        f"{size(row.bytes)} {call(row.kind)}" for row in most.kinds[:_CLASSES] if row.kind != "cached"
+    """The peak of the fullest device and who held it; then what the snapshot holds."""
+    most = fullest(devices)
+    if most.peak is None:
+        return f"{size(most.allocated_bytes)} is in use on device {most.device}{_kinds(most.kinds)}."
+    return (
+        f"The peak on device {most.device} was {size(most.peak.bytes)}, {duration(most.peak.before_ns)} before the snapshot was taken"
+        f"{_holders(most.peak)}. Then, {size(most.allocated_bytes)} was still in use."
     )
-    return f"{size(most.allocated_bytes)} are in use on device {most.device}: {kinds}."
+
+
+def _kinds(rows: Sequence[KindRow | LiveRow]) -> str:
+    """What the largest are for; where that is unknown of all of them, it is said once."""
+    known = [row for row in rows if row.kind != "cached"][:_CLASSES]
+    if all(row.kind == "unknown" for row in known):
+        return ", for purposes unknown" if known else ""
+    return ": " + ", ".join(f"{size(row.bytes)} {call(row.kind)}" for row in known)
+
+
+def _holders(peak: SnapshotPeak) -> str:
+    """By kind, and by line where nothing shows a kind."""
+    placed = [row for row in peak.lines if row.where is not None][:_CLASSES]
+    if placed and all(row.kind == "unknown" for row in peak.kinds):
+        return ": " + ", ".join(f"{size(row.bytes)} by {at(row.where)}" for row in placed if row.where)
+    return _kinds(peak.kinds)
 
 
 def _peak(device: MemoryDevice) -> str:
-    kinds = ", ".join(f"{size(row.bytes)} {call(row.kind)}" for row in device.at_peak[:_CLASSES])
-    return f"The peak is {size(device.peak_bytes or 0)}: {kinds}."
+    return f"The peak is {size(device.peak_bytes or 0)}{_kinds(device.at_peak)}."
 
 
 def _problem(report: Report, code: str) -> Problem | None:
