@@ -19,7 +19,7 @@ import msgspec
 from stepscope.analysis.formulas.constants import ATTENTION_BACKWARD, ATTENTION_FORWARD
 from stepscope.analysis.xla.hlo_module import Instruction, Module, Shape, messages, numbers
 from stepscope.analysis.xla.sizes.array_bytes import LARGEST
-from stepscope.analysis.xla.sizes.touched_bytes import touched_bytes
+from stepscope.analysis.xla.sizes.touched_bytes import AROUND_OTHERS, touched_bytes
 from stepscope.formats.protobuf import fields, signed
 from stepscope.lazy import dataclass
 from stepscope.registers.policy.tables import XLA_CALL_DEPTH, XLA_WINDOW_SIZE
@@ -91,13 +91,8 @@ class Worker:
         """The work of one instruction among those of its computation."""
         op, scope = self.named(instruction)
         read = [beside[number].shape for number in instruction.operands if number in beside]
-        return Work(
-            op,
-            scope,
-            self.flops(instruction, beside),
-            touched_bytes(self.module, instruction, beside),
-            shapes_text(read),
-        )
+        flops = None if instruction.opcode in AROUND_OTHERS else self.flops(instruction, beside)
+        return Work(op, scope, flops, touched_bytes(self.module, instruction, beside), shapes_text(read))
 
     def total(self) -> int | None:
         """FLOPs of one run of the whole program."""

@@ -20,6 +20,9 @@ _FILLS = ("add", "dynamic-update-slice", "copy", "bitcast", "convert", "reshape"
 CALLS = ("call", "async-start")
 WAITS = ("async-update", "async-done")
 _GEMM = "gemm"
+_RECOMPUTED = (
+    "rematted_computation"  # as jax.checkpoint calls it: computed in the turn that needs it, to save memory
+)
 _OPCODE = b"\x12\x05while"  # as the file writes it
 Taint = bool | list[bool]
 
@@ -77,6 +80,7 @@ def _of_loop(module: Module, loop: Instruction) -> tuple[set[str], set[str], set
     needed = flow.backward(body, carried, count)
     kernels = dict(flow.kernels(body))
     must = {one.kernel_name for key, one in kernels.items() if key in inside and key in needed}
+    must |= {one.kernel_name for one in kernels.values() if _RECOMPUTED in one.op_name}
     dependent = {one.kernel_name for key, one in kernels.items() if key in inside}
     given: dict[int, Taint] = {0: [index in filled for index in range(count)]}
     added, _ = flow.forward(body, given)

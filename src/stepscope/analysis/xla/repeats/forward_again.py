@@ -21,6 +21,7 @@ from stepscope.registers.policy.repeated_work import (
 )
 from stepscope.registers.policy.tables import XLA_CALL_DEPTH
 
+_ENTERED = ("while", "call", "async-start")
 GRADIENT = b"transpose(jvp"
 
 
@@ -38,6 +39,8 @@ def forward_again(training: Module, other: Module) -> ForwardAgain | None:
     if given - needed or any(shape in needed for shape in results_of(other) if _is_large(shape)):
         return None
     mine, theirs = (_products(module, module.entry) for module in (other, training))
+    if mine is None or theirs is None:
+        return None
     flops, of_training = sum(mine.elements()), sum(theirs.elements())
     common = sum((mine & theirs).elements())
     share = flops / max(1, of_training)
@@ -58,18 +61,22 @@ def _is_large(shape: Shape) -> bool:
     return shape.elements > SMALL_ARGUMENT_BYTES
 
 
-def _products(module: Module, computation: int, times: int = 1, depth: int = 0) -> Counter[int]:
-    """The number of products by their FLOPs, those of loops with every turn."""
+def _products(module: Module, computation: int, times: int = 1, depth: int = 0) -> Counter[int] | None:
+    """The number of products by their FLOPs, those of loops with every turn; None where nothing says how many turns there are."""
     found: Counter[int] = Counter()
     worker = Worker(module)
     beside = {one.id: one for one in module.instructions(computation)}
     for one in beside.values():
-        if one.opcode == "while" and depth < XLA_CALL_DEPTH:
-            body = body_of(module, one)
-            if body is not None:
-                found += _products(module, body, times * (known_trips(one) or 1), depth + 1)
-        elif one.opcode in ("call", "async-start") and one.called and depth < XLA_CALL_DEPTH:
-            found += _products(module, one.called[0], times, depth + 1)
+        if one.opcode in _ENTERED and depth < XLA_CALL_DEPTH:
+            is_loop = one.opcode == "while"
+            turns = known_trips(one) if is_loop else 1
+            body = body_of(module, one) if is_loop else next(iter(one.called), None)
+            inside = (
+                _products(module, body, times * (turns or 1), depth + 1) if body is not None else Counter()
+            )
+            if inside is None or (inside and turns is None):
+                return None
+            found += inside
         elif worker.product_of(one) is not None:
             found[_flops(worker, one, beside)] += times
     del found[0]

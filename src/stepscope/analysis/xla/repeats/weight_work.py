@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from stepscope.analysis.xla.hlo_module import Instruction, Module
-from stepscope.analysis.xla.instruction_cost import ELEMENTWISE, is_matrix_product
 from stepscope.analysis.xla.loops import Flow, body_of
+from stepscope.analysis.xla.moving import computes
 from stepscope.analysis.xla.repeats.turns import given_to, turned
 from stepscope.analysis.xla.same_work import changes, same_work
 from stepscope.lazy import dataclass
-
-_COMPUTES = (*ELEMENTWISE, "dot", "convolution", "reduce", "sort", "fft")
 
 
 @dataclass(frozen=True)
@@ -58,14 +56,6 @@ def _of_loop(
     others: set[str] = set()
     for one in module.instructions(body):
         place = (body, one.id)
-        is_mine = place in weighed and place not in changed and _computes(module, one)
+        is_mine = place in weighed and place not in changed and computes(module, one)
         (mine if is_mine else others).add(one.name)
     return mine, others
-
-
-def _computes(module: Module, one: Instruction) -> bool:
-    """Whether it does more than to pick and move: a loop over layers picks those of its turn however they are kept."""
-    if one.opcode == "fusion":
-        inside = [each for number in one.called for each in module.instructions(number)]
-        return any(each.opcode in _COMPUTES and each.shape.elements > 1 for each in inside)
-    return one.opcode in _COMPUTES or is_matrix_product(one)

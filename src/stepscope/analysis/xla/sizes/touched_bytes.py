@@ -13,8 +13,9 @@ from stepscope.analysis.xla.hlo_module import TUPLE, Instruction, Module, Shape
 from stepscope.analysis.xla.loops import root_of
 from stepscope.analysis.xla.sizes.array_bytes import array_bits, bytes_of
 
-# What they move is counted for what runs inside them, or for what has started them.
-_ELSEWHERE = ("while", "conditional", "call", "async-update")
+# What runs inside them is recorded by itself: nothing is counted for them as well.
+AROUND_OTHERS = ("while", "conditional", "call")
+_LATER = ("-done", "-update")  # the start of what is waited for counts
 _PICKS = ("slice", "dynamic-slice", "gather")
 _JOINS = ("concatenate", "pad")
 _UPDATES = ("dynamic-update-slice", "scatter")
@@ -23,7 +24,7 @@ _SAME = ("bitcast", "reshape", "tuple")
 
 def touched_bytes(module: Module, one: Instruction, beside: Mapping[int, Instruction]) -> int | None:
     """Of one instruction among those of its computation; None where it is not known, or counted elsewhere."""
-    if one.opcode in _ELSEWHERE or one.opcode.endswith("-done"):
+    if one.opcode in AROUND_OTHERS or one.opcode.endswith(_LATER):
         return None
     if one.opcode == "async-start":
         return None  # a part of a large array, most often: the shapes do not say how much is moved

@@ -59,3 +59,10 @@ def test_gradients_alone_are_no_mistake(monkeypatch: pytest.MonkeyPatch) -> None
     """Every loop has them: nothing shows that something could be computed before it."""
     turn = (GRADIENT, 4), (GRADIENT, 4), (STATE, 4), (SUMS, 20)
     assert found_in(monkeypatch, *turn, leaving={GRADIENT, SUMS}, sums={SUMS}) is None
+
+
+def test_picking_what_a_turn_works_on_is_no_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A loop over layers copies the weights of each."""
+    turn = (GATES, 4), (GATES, 4), (STATE, 4), (SUMS, 20)
+    monkeypatch.setattr(work_in_loop, "_moving", lambda case: {GATES})
+    assert found_in(monkeypatch, *turn, leaving={GATES, SUMS}, sums={SUMS}) is None

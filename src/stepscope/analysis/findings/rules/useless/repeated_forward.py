@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from itertools import product
 
 import polars as pl
@@ -16,7 +17,7 @@ from stepscope.analysis.findings.promise import shorten_kernels, timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.xla.arguments import arguments_of
 from stepscope.analysis.xla.hlo_module import read_module
-from stepscope.analysis.xla.repeated_calls import codes_by_name, copied_to_device, runs_of_programs
+from stepscope.analysis.xla.repeated_calls import Arrivals, codes_by_name, runs_of_programs
 from stepscope.analysis.xla.repeats.forward_again import GRADIENT, ForwardAgain, forward_again
 from stepscope.names import short_name
 from stepscope.registers.policy.findings import WORTH_A_FINDING
@@ -43,17 +44,17 @@ def find(case: Case) -> Finding | None:
         if not FORWARD_RUNS_LEAST <= runs[mine] / runs[theirs] <= FORWARD_RUNS_MOST:
             continue
         work = forward_again(read_module(codes[theirs]), read_module(codes[mine]))
-        if work is not None and not _has_own_batch(case, codes[mine], codes[theirs], runs[theirs]):
+        if work is not None and not _has_own_batch(case, codes[mine], codes[theirs], runs, runs[theirs]):
             return _found(case, mine, theirs, _chosen(case, mine, codes[mine], work))
     return None
 
 
-def _has_own_batch(case: Case, mine: bytes, theirs: bytes, runs: int) -> bool:
-    """Whether more arrays of the size of an argument are copied to the device than one program needs: then each gets its own."""
-    copied = copied_to_device(case.trace)
+def _has_own_batch(case: Case, mine: bytes, theirs: bytes, runs: Mapping[str, int], often: int) -> bool:
+    """Whether more arrays like an argument arrive than one program needs, from the host or another program: then each gets its own."""
+    arrivals = Arrivals(case.trace, dict(runs), codes_by_name(case.trace))
     alike = Counter(one.bytes for one in arguments_of(read_module(theirs)))
-    given = {one.bytes for one in arguments_of(read_module(mine)) if not one.is_small}
-    return any(copied.get(size, 0) > FORWARD_RUNS_MOST * runs * max(1, alike[size]) for size in given)
+    given = [one for one in arguments_of(read_module(mine)) if not one.is_small]
+    return any(arrivals.of(one) > FORWARD_RUNS_MOST * often * max(1, alike[one.bytes]) for one in given)
 
 
 def _chosen(case: Case, name: str, hlo: bytes, work: ForwardAgain) -> pl.DataFrame:
@@ -86,7 +87,7 @@ RULE: Rule[Case] = Rule(
     title="A second program computes the forward pass of the training step again",
     turn=146,
     page="kernels",
-    owns="kernels, copies and gaps of a JAX program without gradients that runs about once for each run of a program with gradients, with arguments of shapes that this one has, and products with the FLOPs of a part of its own (15 to 55 % of them), if none of its results is an argument of it and no batch of its own is copied to the device",
+    owns="kernels, copies and gaps of a JAX program without gradients that runs about once for each run of a program with gradients, with arguments of shapes that this one has, and products with the FLOPs of a part of its own (15 to 55 % of them), if none of its results is an argument of it and no batch of its own is copied to the device or made by another program",
     change="none of it remains; what follows its last product, such as metrics, at worst stays as it is",
     fix={
         "jax": "Compute the metrics in the jitted training step, from what its forward pass has computed: (loss, logits), gradients = jax.value_and_grad(loss_fn, has_aux=True)(params, batch). If the second program is for other batches, run it every 100 steps.",

@@ -13,6 +13,7 @@ from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.kernels.small_kernels_in_loop import turning_kernels
 from stepscope.analysis.xla.hlo_module import read_module
 from stepscope.analysis.xla.loops import LoopWork, loop_work
+from stepscope.analysis.xla.moving import moving_kernels
 from stepscope.analysis.xla.ops import programs_that_ran
 from stepscope.registers.policy.compute import SMALL_KERNEL_NS
 from stepscope.registers.policy.findings import LOOP_LEAST, WORTH_SHOWING
@@ -35,8 +36,10 @@ def find(case: Case) -> Finding | None:
     work = _work_of_loops(case)
     name = case.trace.events["name"].gather(turning["event"]).cast(pl.String)
     mine = turning.filter(name.is_in(list(work.leaving)))
-    # Sums of gradients, which no later turn needs, every loop has: a mistake shows by what does not need the turn before.
-    before = int(turning.filter(name.is_in(list(work.early)))["dur_ns"].sum()) / max(1, len(case.lengths))
+    # Sums of gradients, which no later turn needs, every loop has, and copies of what a turn works on: a mistake shows by what computes
+    # without the turn before.
+    early = work.early - _moving(case)
+    before = int(turning.filter(name.is_in(list(early)))["dur_ns"].sum()) / max(1, len(case.lengths))
     if mine.is_empty() or before < WORTH_SHOWING * case.step_ns:
         return None
     count = round(len(mine) / max(1, len(case.lengths)))
@@ -87,6 +90,12 @@ def _work_of_loops(case: Case) -> LoopWork:
     early = {name for one in found for name in one.early} & leaving
     sums = {name for one in found for name in one.sums} & leaving
     return LoopWork(frozenset(leaving), frozenset(staying), frozenset(early), frozenset(sums))
+
+
+def _moving(case: Case) -> set[str]:
+    """What only picks and moves in the loops of all programs that ran."""
+    codes = {hlo for _, _, hlo in programs_that_ran(case.trace)}
+    return {name for hlo in codes for name in moving_kernels(read_module(hlo))}
 
 
 def _chosen(case: Case, mine: pl.DataFrame, work: LoopWork) -> pl.DataFrame:
