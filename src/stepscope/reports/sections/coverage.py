@@ -56,7 +56,7 @@ def _missing_ranks(parts: Sequence[RankCoverage]) -> list[Gap]:
     if world <= len(parts):
         return []
     fix = "Record on every rank, and give the folder that has all files."
-    reason = f"{len(parts)} of {world} ranks are in this report."
+    reason = f"{len(parts)} of {world} ranks {'is' if len(parts) == 1 else 'are'} in this report."
     return [Gap(what="ranks", share=round(1 - len(parts) / world, 6), reason=reason, fix=fix)]
 
 

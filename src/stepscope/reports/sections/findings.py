@@ -12,6 +12,7 @@ from stepscope.analysis.findings.apply import apply_memory_rules, apply_rules, r
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.faults import PROMISES, Fault
 from stepscope.analysis.findings.finding import Finding, Interval, order, ranked
+from stepscope.analysis.findings.rules.copies.exposed_collective import RULE as COMMUNICATION
 from stepscope.analysis.findings.rules.steps.step_outliers import RULE as STEP_OUTLIERS
 from stepscope.analysis.findings.spare import spared
 from stepscope.analysis.options import Options
@@ -19,13 +20,15 @@ from stepscope.lazy import dataclass
 from stepscope.profiles.ranks import spans
 from stepscope.reports.sections.section import Section
 
+_ONE_RANK = " This is one of {:,} ranks: waiting for the others and transfer cannot be told apart. Give the files of all ranks, or their folder."
+
 
 @dataclass(frozen=True)
 class OfRank:
     """The findings of one rank, and what their changes bring together.
 
     `step`, `saved_of`: the mean step, and the one that savings are a part of, without the profiler, as shares of the recorded mean.
-    `faults`: of rules that raised, whose findings are missing.
+    `faults`: of rules that raised, whose findings are missing. `world`: how many ranks the job has.
     """
 
     rank: int
@@ -34,6 +37,7 @@ class OfRank:
     step: float = 1.0
     saved_of: float = 1.0
     faults: tuple[Fault, ...] = ()
+    world: int = 1
 
     def share_of(self, code: str) -> float:
         """What a saving is of what it would be in the time of the recording."""
@@ -59,7 +63,15 @@ def of_rank(context: RankContext) -> OfRank:
         found = [each for each in found if each.code != "idle-unexplained"]
     together = spared(case, PROMISES, lambda: replay_together(case, found), lambda: None)
     step, saved_of = spared(case, PROMISES, lambda: _shares(case), lambda: (1.0, 1.0))
-    return OfRank(context.rank, found, together, step, saved_of, tuple(dict.fromkeys(case.faults)))
+    return OfRank(
+        context.rank,
+        found,
+        together,
+        step,
+        saved_of,
+        tuple(dict.fromkeys(case.faults)),
+        context.trace.info.world_size or 1,
+    )
 
 
 def _shares(case: Case) -> tuple[float, float]:
@@ -73,6 +85,8 @@ def joined(ranks: Sequence[OfRank], options: Options) -> Mapping[str, Any]:
         for finding in of_one.found if len(ranks) == 1 else of_one.as_recorded():
             by_code.setdefault(finding.code, []).append((of_one.rank, finding))
     shown = [_join(found, len(ranks)) for found in by_code.values()]
+    if len(ranks) == 1:
+        _tell_of_absent(shown, ranks[0].world)
     # What one rank would gain by its own findings is not what a job gains by those of several.
     return {"findings": ranked(shown), "together": ranks[0].together if len(ranks) == 1 else None}
 
@@ -85,6 +99,13 @@ def _join(found: list[tuple[int, Finding]], ranks: int) -> Finding:
         worst.detail = f"On rank {rank}: {_lowered(worst.detail)}{also}"
         worst.evidence = {**worst.evidence, "rank": rank, "ranks": sorted([rank, *others])}
     return worst
+
+
+def _tell_of_absent(shown: Sequence[Finding], world: int) -> None:
+    """One rank alone shows how long its communication takes, not what of it is the others' lateness."""
+    for finding in shown:
+        if world > 1 and finding.code == COMMUNICATION.code:
+            finding.detail += _ONE_RANK.format(world)
 
 
 def _lowered(detail: str) -> str:

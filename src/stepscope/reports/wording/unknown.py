@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from stepscope.registers.policy.capture import COVERAGE_GAP
+from stepscope.registers.policy.findings import WORTH_A_FINDING
 from stepscope.registers.policy.tables import IDLE_NAMED, LEAST_UNKNOWN, WORTH_NAMING
 from stepscope.reports.model.report import Gap, Report
 from stepscope.reports.wording.values import share
@@ -33,18 +34,25 @@ def what_is_unknown(report: Report) -> list[str]:
     gaps = [gap for gap in report.coverage.gaps if gap.share >= (IDLE_NAMED if gap.fix else WORTH_NAMING)]
     if any(device.peak_bytes for device in report.memory.devices):
         gaps = [gap for gap in gaps if gap.what != "memory" or gap.fix]
-    found = [_gap(gap) for gap in sorted(gaps, key=lambda gap: (not gap.fix, -gap.share))]
+    found = [_gap(gap, report) for gap in sorted(gaps, key=lambda gap: (not gap.fix, -gap.share))]
     return [*found, *_work(report)]
 
 
-def _gap(gap: Gap) -> str:
+def _gap(gap: Gap, report: Report) -> str:
     """What is missing; why, where a setting of the recording would change it."""
     if gap.what == "ranks":
-        return f"other ranks ({gap.reason.removesuffix('.')})"
+        what = "waiting apart from transfer" if _waits_alone(report) else "other ranks"
+        return f"{what} ({gap.reason.removesuffix('.')})"
     missing = min(1.0, gap.share)
     words = _WHOLE if missing > 1 - COVERAGE_GAP else _PARTLY
     what = words.get(gap.what, gap.what.replace("_", " ")).format(share=share(missing))
     return f"{what} ({_lowered(gap.reason.removesuffix('.'))})" if gap.fix and gap.reason else what
+
+
+def _waits_alone(report: Report) -> bool:
+    """Whether a single rank communicates: how long it waits for the others in that, only their profiles show."""
+    shares = (row.share for row in report.breakdown if row.part in ("collective", "host_collective"))
+    return len(report.profile.ranks) == 1 and sum(shares) >= WORTH_A_FINDING
 
 
 def _lowered(text: str) -> str:

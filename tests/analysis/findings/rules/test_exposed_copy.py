@@ -131,7 +131,7 @@ def test_other_uploads_are_promised(rows: tuple[str, ...], workload: str) -> Non
     assert found.speedup.high > 1.05
 
 
-def _reduced(thread: str) -> Case:
+def _reduced(thread: str, *more: str) -> Case:
     """Gradients are sent through memory of the host: 100 µs to there, 300 by the network, 150 back, all on `thread`."""
     return _case(
         *gemm(0, 300),
@@ -141,6 +141,7 @@ def _reduced(thread: str) -> Case:
         f"{thread}  730  5  cudaMemcpyAsync  runtime  {_TO_DEVICE}",
         f"stream 7  740  150  {_TO_DEVICE}  copy  -",
         "main  310  640  c10d::allreduce_  op  -",
+        *more,
     )
 
 
@@ -151,6 +152,25 @@ def test_copies_of_a_message_are_communication() -> None:
     found = next(found for found in apply_rules(_reduced("gloo")) if found.code == "exposed-collective")
     assert "250 µs are copies through memory of the host" in found.detail
     assert found.share > 0.5
+
+
+@pytest.mark.parametrize(
+    "more", [(), ("main  5  3  autograd::engine::evaluate_function:AddmmBackward0  op  -",)]
+)
+def test_what_is_on_a_device_is_for_nccl_to_send(more: tuple[str, ...]) -> None:
+    found = next(
+        found for found in apply_rules(_reduced("gloo", *more)) if found.code == "exposed-collective"
+    )
+    assert "NCCL instead of gloo" in found.fix
+    assert ("backward pass" in found.fix) == bool(more)
+
+
+def test_what_is_in_memory_of_the_host_is_not() -> None:
+    rows = ["gloo  310  600  gloo:all_reduce  op  -", "main  310  640  c10d::allreduce_  op  -"]
+    found = next(
+        found for found in apply_rules(_case(*gemm(0, 300), *rows)) if found.code == "exposed-collective"
+    )
+    assert "NCCL" not in found.fix
 
 
 def test_other_copies_beside_a_message_are_not() -> None:

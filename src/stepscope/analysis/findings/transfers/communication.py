@@ -25,6 +25,8 @@ _WORKS = (*_COMPUTES, "copy", "python", "dispatch", "device_gap")
 _EXCHANGES = ("all_to_all", "send_recv", "send", "recv")
 
 _OF_TRAINING = "Overlap communication with the backward pass (DDP does unless buckets are too large: try bucket_cap_mb=10, its default is 25; FSDP: forward_prefetch, backward_prefetch), accumulate gradients, or compress them."
+_OF_TRAINING_STAGED = "Overlap communication with the backward pass; use NCCL instead of gloo, which copies tensors through the host: init_process_group('nccl'), one GPU for each rank. DDP overlaps unless its buckets are too large (bucket_cap_mb=10; its default is 25); FSDP has forward_prefetch and backward_prefetch."
+_STAGED = " Use NCCL instead of gloo, which copies tensors through the host: init_process_group('nccl'), one GPU for each rank."
 _OF_INFERENCE = {
     "pytorch": "Communicate less or faster: fewer ranks of tensor parallelism, fewer and larger messages, the engine's own all-reduce kernels (custom or fused with the norm), or overlap with computation.",
     "any": "Overlap communication with computation, or split the model over fewer ranks.",
@@ -93,10 +95,26 @@ def left_behind_work(case: Case, hidden: Hidden) -> Interval:
 
 
 def choose_advice(case: Case, owned: pl.DataFrame, usual: str, can_hide: bool) -> str:
-    """By what sends the messages; what nothing in the recording shows is not advised.
+    """By what sends the messages; what nothing in the recording shows is not advised. NCCL is, where gloo sends what is on a device.
 
     On CPUs computing and sending share the cores, as where there is hardly anything to hide it behind: less of it helps.
     """
+    advice = _choose(case, owned, usual, can_hide)
+    if case.trace.info.framework != "pytorch" or not _sends_through_gloo(case, owned):
+        return advice
+    return _OF_TRAINING_STAGED if advice == _OF_TRAINING else advice + _STAGED
+
+
+def _sends_through_gloo(case: Case, owned: pl.DataFrame) -> bool:
+    """Whether most of it is sent by threads of the host, of tensors that are on a device."""
+    sent = sent_through_host(case.trace)
+    if not case.has_device or sent.is_empty():
+        return False
+    by_host = (pl.col("part") == "host_collective") | pl.col("named_by").is_in(sent.implode())
+    return int(owned.filter(by_host)["ns"].sum()) > MAJORITY * int(owned["ns"].sum())
+
+
+def _choose(case: Case, owned: pl.DataFrame, usual: str, can_hide: bool) -> str:
     framework = case.trace.info.framework
     trains = shows_training(case)
     if case.has_device and _exchanged(case, owned) > MAJORITY:
