@@ -20,6 +20,12 @@ from stepscope.analysis.findings.rules.host.unbatched_loop import at_best, batch
 from stepscope.analysis.findings.spread import OF_READS
 from stepscope.analysis.findings.transfers.copy_items import copy_items
 from stepscope.analysis.findings.transfers.staging import uploads
+from stepscope.analysis.findings.transfers.waits import (
+    TO_DEVICE,
+    acts_on_values,
+    ended_by_exchanges,
+    mostly_waits_for,
+)
 from stepscope.analysis.findings.waits_of_libraries import name_library
 from stepscope.analysis.host.causes import host_codes
 from stepscope.analysis.host.functions import where
@@ -40,9 +46,12 @@ from stepscope.registers.policy.findings import (
     WORTH_SHOWING,
 )
 from stepscope.trace.frames import take
+from stepscope.units import duration
 
 VALUES_READ = "values_read_per_step"  # in the evidence
 _READ_ONCE = "Fetch the arrays that the values are from with one jax.device_get, and index the NumPy arrays: each index into an array of JAX is a program of its own, and each float(x), int(x) or .tolist() a wait."
+_SEND_PINNED = "Do not wait for what is sent: a copy from pageable memory, such as .to(device) of a tensor of the host, waits for all work before it. Pin it (pin_memory=True in the DataLoader, .pin_memory()) and copy with non_blocking=True; create indexes, masks and constants on the device (device=…), or send them once before the loop."
+ACT_TOGETHER = "Read several values at once: where the loop acts on each, as in reinforcement learning, run several environments in one batch, send their observations in one copy and read all actions together."
 _DISPATCH = pl.col("cause").is_in(["dispatch", "sync"])
 
 
@@ -67,6 +76,7 @@ def _of_waits(case: Case, waits: pl.DataFrame, answers: pl.Series) -> Finding | 
     least = _least(case, case.per_step(waits), change)
     found = of_part(case, RULE, waits, change, least, choose_spread=lambda _: spread)
     if found is not None and case.device is not None:
+        _name_what_is_waited_for(case, found, waits)
         name_library(case, found, waits)
     if found is not None:
         say_silence(case, found)
@@ -79,6 +89,29 @@ def _of_waits(case: Case, waits: pl.DataFrame, answers: pl.Series) -> Finding | 
         if infers(case):
             found.fix = _READ_ONCE
     return found
+
+
+def _name_what_is_waited_for(case: Case, found: Finding, waits: pl.DataFrame) -> None:
+    """Copies to the device are no values that are read; a loop that acts on values can do so for several at once; exchanges end elsewhere."""
+    if case.runs_programs:
+        return
+    direction = mostly_waits_for(case, waits)
+    if direction == TO_DEVICE and case.trace.info.framework == "pytorch":
+        found.evidence = {**found.evidence, "copies": direction}
+        found.detail += " Most of these waits are for copies to the device."
+        found.fix = _SEND_PINNED
+    if acts_on_values(case):
+        found.detail += " The loop acts on the values that it reads, so the ops that make them stay."
+        found.fix = f"{ACT_TOGETHER} {found.fix}"
+    _say_exchanges(case, found)
+
+
+def _say_exchanges(case: Case, found: Finding) -> None:
+    ended = case.plan.items.filter(ended_by_exchanges(case))["event"]
+    ns = int(case.trace.events["dur_ns"].gather(ended).sum()) / max(1, len(case.lengths))
+    if ns >= WORTH_A_SENTENCE * case.step_ns:
+        found.evidence = {**found.evidence, "waits_for_exchanges_ns_per_step": int(ns)}
+        found.detail += f" Waits of {duration(ns)} end with an exchange, when the last rank has come: at worst, they stay."
 
 
 def _least(case: Case, ns: int, change: Callable[[], Change]) -> float:
@@ -148,7 +181,11 @@ def without_waits(case: Case, answers: pl.Series | None = None) -> Change:
     mine = waits if answers is None else waits & ~answers
     if not _reads_one_by_one(case):
         plan = case.plan.without_waits(pl.lit(mine))
-        return Change(with_silence(case, plan), _without_reads(plan, _read_with(plan, mine), _DISPATCH))
+        # What another rank's arrival ends, a change on this one need not shorten: it may wait as long in the exchange itself.
+        surely = case.plan.without_waits(pl.lit(mine & ~ended_by_exchanges(case)))
+        # A loop that acts on what it reads cannot do without the ops that make it.
+        made = mine & (not acts_on_values(case))
+        return Change(with_silence(case, surely), _without_reads(plan, _read_with(plan, made), _DISPATCH))
     first = waits & False if answers is None else _first_reads(case)
     plan = case.plan.without_waits(pl.lit(mine & ~first))
     framework = pl.lit(take(host_codes(case.trace) == FRAMEWORK, plan.host["named_by"]).fill_null(False))
@@ -223,7 +260,7 @@ RULE: Rule[Case] = Rule(
     title="The host waits for the device inside the step",
     turn=100,
     owns="`sync`",
-    change="the host does not wait. At best, the ops that wait and up to three short ops that make the value disappear as well; even at worst if programs of JAX or TensorFlow make eight or more values that a step reads one by one; then the framework's Python code for each of them disappears too, and unless the job trains, all that is launched between the first and the last of them but compiled functions and long work; the host still waits for the first. Values that a loop reads one by one are made together and read once; if one such loop takes most of the host's time in a step, the rest is dispatched from warm caches. Unless the job trains, the host still waits for the array that a step ends with; the gain from reading it one step later is mentioned, not promised. Where a wait of JAX or TensorFlow goes on for more than 1 ms after all devices are done, no more than that surely disappears; nothing is promised if such silence is most of what the finding owns",
+    change="the host does not wait. At best, the ops that wait and up to three short ops that make the value disappear as well, unless steps send something after a number was read, as loops do that act on it; even at worst if programs of JAX or TensorFlow make eight or more values that a step reads one by one; then the framework's Python code for each of them disappears too, and unless the job trains, all that is launched between the first and the last of them but compiled functions and long work; the host still waits for the first. Values that a loop reads one by one are made together and read once; if one such loop takes most of the host's time in a step, the rest is dispatched from warm caches. Unless the job trains, the host still waits for the array that a step ends with; the gain from reading it one step later is mentioned, not promised. At worst, waits during which the device mostly communicates remain: other ranks end these. Where a wait of JAX or TensorFlow goes on for more than 1 ms after all devices are done, no more than that surely disappears; nothing is promised if such silence is most of what the finding owns",
     fix={
         "pytorch": "Do not read values back in every step: drop .item(), .cpu(), print(loss) and torch.cuda.synchronize(), or do it every 100 steps; keep metrics on the device. Copies to the host: non_blocking=True into pinned memory.",
         "tensorflow": "Do not call .numpy() in every step; log every 100 steps.",

@@ -17,9 +17,11 @@ from stepscope.analysis.findings.promise import left_by_replay, timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host import optimizer_loop
 from stepscope.analysis.findings.rules.host.debug_setting import RULE as DEBUG_SETTING
+from stepscope.analysis.findings.rules.host.device_sync import ACT_TOGETHER
 from stepscope.analysis.findings.rules.host.device_sync import RULE as DEVICE_SYNC
 from stepscope.analysis.findings.rules.steps.warm_up import is_cold
 from stepscope.analysis.findings.transfers.staging import is_staging
+from stepscope.analysis.findings.transfers.waits import acts_on_values
 from stepscope.analysis.host.causes import is_wait
 from stepscope.analysis.host.program_calls import PROGRAM_CALL, PROGRAM_CALLS
 from stepscope.analysis.replay.plan import Plan
@@ -85,6 +87,8 @@ def find(case: Case) -> Finding | None:
         case.changes.pop(RULE.code, None)
         withdraw(found)
         found.detail += _WAITS.format(waits)
+        if not case.runs_programs and acts_on_values(case):
+            found.fix = f"{ACT_TOGETHER} {found.fix}"
         return found
     return behind_causes(case.earlier, without_doubt(case, found, graph.smallest))
 

@@ -1,0 +1,1 @@
+"""What is sent between host and device, and between ranks."""
