@@ -13,18 +13,10 @@ from itertools import pairwise
 import polars as pl
 
 from stepscope.analysis.host.functions import place_of
-from stepscope.analysis.repeats.closed import (
-    has_unknown_numbers,
-    is_overwritten,
-    is_view,
-    keeps_state,
-    may_be_state,
-    may_change,
-    needs_of,
-    sources,
-)
+from stepscope.analysis.repeats.closed import has_unknown_numbers, is_view, needs_of
 from stepscope.analysis.repeats.kinds import CREATES
 from stepscope.analysis.repeats.op_call import Op, OpCall
+from stepscope.analysis.repeats.op_index import Makers
 from stepscope.analysis.repeats.step_ops import StepOps, step_ops
 from stepscope.lazy import dataclass
 from stepscope.registers.policy.repeated_work import (
@@ -192,63 +184,71 @@ def _runs(
 ) -> Iterator[list[Frame]]:
     """The calls, in groups that return the same."""
     run = [alike[0]]
-    mine = {call.event for frame in alike for call in inside[frame.event]}
-    many = len(alike) >= REPEATED_CALLS_LEAST
+    pairs = _Pairs(inside, ops, own, len(alike) >= REPEATED_CALLS_LEAST)
     for before, after in pairwise(alike):
-        if not _returns_the_same(before, after, mine, many, inside, ops, own):
+        if not pairs.return_the_same(before, after):
             yield run
             run = []
         run.append(after)
     yield run
 
 
-def _returns_the_same(
-    before: Frame,
-    after: Frame,
-    mine: set[int],
-    many: bool,
-    inside: dict[int, list[OpCall]],
-    ops: StepOps,
-    own: bool,
-) -> bool:
-    """`mine`: the ops of all calls that are alike, and whether these are many."""
-    between = [call for call in ops.between(before.end_ns, after.start_ns) if call.event not in mine]
-    last = ops.last_learned_ns
-    has_learned, learns = (
-        any(call.event in ops.learned for call in inside[frame.event]) for frame in (before, after)
-    )
-    measures = has_learned and not learns and last is not None and last < after.start_ns
-    is_updated = ops.is_updated(before.end_ns, after.start_ns)
-    needs = needs_of(inside[after.event], own, or_random=measures)
-    if needs is None:
-        return False
-    if measures:
-        if is_updated and not _is_compared(ops, after):
+class _Pairs:
+    """Calls that are alike, looked at one after the other. `own`: their weights are their own; `many`: it is many calls."""
+
+    def __init__(self, inside: dict[int, list[OpCall]], ops: StepOps, own: bool, many: bool) -> None:
+        self._inside, self._ops, self._own, self._many = inside, ops, own, many
+        self._makers, self._computing = (
+            Makers(),
+            Makers(),
+        )  # of the calls themselves, as far as they were looked at
+
+    def return_the_same(self, before: Frame, after: Frame) -> bool:
+        """Whether this call returns what the one before it has returned."""
+        self._add(before)
+        ops, index = self._ops, self._ops.index
+        begin, end = ops.place_at(before.end_ns), ops.place_at(after.start_ns)
+        last = ops.last_learned_ns
+        has_learned, learns = self._is_learned(before), self._is_learned(after)
+        measures = has_learned and not learns and last is not None and last < after.start_ns
+        is_updated = ops.is_updated(before.end_ns, after.start_ns)
+        needs = needs_of(self._inside[after.event], self._own, or_random=measures)
+        if needs is None:
             return False
-        earlier = [
-            call for call in ops.between(0, after.start_ns) if call.event not in mine and not is_view(call)
-        ]
-        between = [call for call in between if not is_view(call)]
-        return not may_change(needs, between) and sources(needs, earlier, ops.arrivals) <= 1
-    if (has_learned and learns) or is_updated or needs.may_be_own or may_change(needs, between):
-        return False
-    if is_overwritten(needs, [call for call in ops.calls if call.start_ns >= before.end_ns]):
-        return False
-    if not own and (needs.widest > 1 or has_learned or learns):
-        return False
-    if not needs.sizes:
-        return True
-    if own and may_be_state(needs, between, after.around):
-        return False
-    earlier = [call for call in ops.between(0, after.start_ns) if call.event not in mine]
-    count = sources(needs, earlier, ops.arrivals)
-    if count or not many:
-        return count == 1
-    # Parts of a batch that was there before look the same, but a loop over them keeps no state.
-    return not own or keeps_state(call for call in between if call.home == after.around)
+        if measures:
+            if is_updated and not _is_compared(ops, after):
+                return False
+            made_again = index.computing.may_make(needs, begin, end)
+            return not made_again and index.computing.sources(needs, end, self._computing) <= 1
+        if (has_learned and learns) or is_updated or needs.may_be_own or index.may_change(needs, begin, end):
+            return False
+        if index.is_overwritten(needs, begin):
+            return False
+        if not self._own and (needs.widest > 1 or has_learned or learns):
+            return False
+        if not needs.sizes:
+            return True
+        if self._own and index.may_be_state(needs, begin, end, after.around):
+            return False
+        count = index.makers.sources(needs, end, self._makers)
+        if count or not self._many:
+            return count == 1
+        # Parts of a batch that was there before look the same, but a loop over them keeps no state.
+        return not self._own or index.keeps_state(begin, end, after.around)
+
+    def _add(self, frame: Frame) -> None:
+        """The ops of this call, which do not make what the next ones are given."""
+        place = self._ops.place_at(frame.start_ns)
+        for call in self._inside[frame.event]:
+            self._makers.add(place, call, self._ops.arrivals)
+            if not is_view(call):
+                self._computing.add(place, call, self._ops.arrivals)
+
+    def _is_learned(self, frame: Frame) -> bool:
+        return any(call.event in self._ops.learned for call in self._inside[frame.event])
 
 
 def _is_compared(ops: StepOps, frame: Frame) -> bool:
     """Whether what a pass returns is compared with labels, as for an accuracy."""
-    later = [call for call in ops.calls if call.start_ns >= frame.end_ns]
-    return any(call.op.base == _COMPARES for call in later[:OPS_OF_A_METRIC])
+    place = ops.place_at(frame.end_ns)
+    return any(call.op.base == _COMPARES for call in ops.calls[place : place + OPS_OF_A_METRIC])

@@ -1,15 +1,13 @@
-"""What a call of a module or a function is given, and whether other ops may have made or changed that."""
+"""What a call of a module or a function is given, and what it computes and returns."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
-from stepscope.analysis.repeats.kinds import ARITHMETIC, COMBINING, CUTS, SEVERAL, VIEWS
+from stepscope.analysis.repeats.kinds import CUTS, VIEWS
 from stepscope.analysis.repeats.op_call import INTEGERS, NUMBERS, Op, OpCall, Tensor
 from stepscope.analysis.repeats.results import WEIGHTS, is_random
 from stepscope.lazy import dataclass
-
-_FINDS_PLACES = frozenset(("argmax", "argmin", "nonzero", "multinomial", "max", "min", "unique", "_unique2"))
 
 
 @dataclass(frozen=True)
@@ -85,92 +83,6 @@ def _inputs(op: Op, has_own_weights: bool) -> Iterable[Tensor]:
     return (each for each in op.tensors if each.place not in weights)
 
 
-def may_change(needs: Needs, others: Sequence[OpCall]) -> bool:
-    """Whether any of these ops may have made what the call is given, or writes into that."""
-    return any(_makes(call, needs) for call in others) or _writes_into_parts(needs.sizes, others)
-
-
-def is_overwritten(needs: Needs, others: Sequence[OpCall]) -> bool:
-    """Whether any of these ops may write into what a call has returned: then each needs one of its own."""
-    return any(_writes(call, needs.results) for call in others) or _writes_into_parts(needs.results, others)
-
-
-def _writes(call: OpCall, sizes: Collection[int]) -> bool:
-    return call.op.is_in_place and any(size in sizes for size in call.sizes or ())
-
-
-def _writes_into_parts(sizes: Collection[int], others: Sequence[OpCall]) -> bool:
-    """Whether a part of so large an array is cut out, and something as large as that part is written to."""
-    parts = [
-        call.sizes
-        for call in others
-        if call.op.base in CUTS and call.sizes and call.op.tensors and call.op.tensors[0].size in sizes
-    ]
-    cut = frozenset[int]().union(*parts)
-    return bool(cut) and any(_writes(call, cut) for call in others)
-
-
-def _makes(call: OpCall, needs: Needs) -> bool:
-    """Whether a result may be what is needed; of one that is not known its inputs say how large it may be."""
-    op = call.op
-    if needs.integers and call.counts:
-        if call.sizes is None or op.base in _FINDS_PLACES:
-            if any(each.size % size == 0 for each in op.tensors if each.size for size in needs.integers):
-                return True
-        elif not call.sizes.isdisjoint(needs.integers):
-            return True
-    if call.sizes is None:
-        return any(each.size in needs.numbers for each in op.tensors)
-    return not call.sizes.isdisjoint(needs.numbers)
-
-
-def sources(needs: Needs, others: Iterable[OpCall], arrivals: Collection[int]) -> int:
-    """How many different arrays the call may have been given: the most that any of them may be, 0 where none was made.
-
-    Casts, and arithmetic with numbers and smaller arrays, go on with the array that they are given; what arrives from the host,
-    is drawn at random, or picked or cut from a larger array, is another.
-    """
-    count = dict.fromkeys(needs.sizes, 0)
-    for call in others:
-        if not _makes(call, needs):
-            continue
-        for size in needs.sizes & (call.sizes or frozenset(each.size for each in call.op.tensors)):
-            is_another = call.event in arrivals or not _goes_on(call.op, size)
-            count[size] += is_another + (call.op.base in SEVERAL)
-    return max(count.values(), default=0)
-
-
-def _goes_on(op: Op, size: int) -> bool:
-    given = [each for each in op.tensors if each.size == size]
-    return len(given) == 1 and (op.base in VIEWS or op.base in ARITHMETIC)
-
-
 def is_view(call: OpCall) -> bool:
     """Whether it only shows another array, or a part of it, and computes nothing."""
     return call.op.base in VIEWS or call.op.base in CUTS
-
-
-def may_be_state(needs: Needs, others: Sequence[OpCall], around: int | None) -> bool:
-    """Whether a call may be given a state beside what is known of, as large as an array that it computes with, or nothing uses what it returns.
-
-    A state is made by ops that the loop calls itself, or is what another module returns at last. `around`: the module of the loop.
-    """
-    used = any(each.size in needs.results for call in others for each in call.op.tensors)
-    following = [call.home for call in others[1:]] + [around]
-    ends = (
-        call
-        for call, after in zip(others, following, strict=False)
-        if call.home == around or (call.home != after and after == around)
-    )
-    returned = frozenset[int]().union(*(call.sizes or frozenset() for call in ends if not is_view(call)))
-    return not used or not (returned - {0, 1}).isdisjoint(needs.inner)
-
-
-def keeps_state(calls: Iterable[OpCall]) -> bool:
-    """Whether two arrays of equal size are combined, as a loop does with its state and what a model makes of it."""
-    return any(_combines(call.op) for call in calls)
-
-
-def _combines(op: Op) -> bool:
-    sizes = [each.size for each in op.tensors if each.size > 1]
-    return op.base in COMBINING and len(sizes) > len(set(sizes))

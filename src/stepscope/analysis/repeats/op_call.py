@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from functools import cached_property
 
 import msgspec
@@ -74,6 +75,11 @@ class Op:
             elif kind == _LIST:
                 found += [Tensor(place, _sizes(each), None) for each in shape if isinstance(each, list)]
         return tuple(found)
+
+    @cached_property
+    def count_by_size(self) -> Counter[int]:
+        """How many of its inputs are arrays with so many elements."""
+        return Counter(each.size for each in self.tensors)
 
     @cached_property
     def numbers(self) -> tuple[str, ...]:

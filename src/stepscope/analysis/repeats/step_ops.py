@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import defaultdict
 from functools import cached_property
 
 import polars as pl
 
 from stepscope.analysis.repeats.kinds import may_hold_integers
 from stepscope.analysis.repeats.op_call import Op, OpCall
+from stepscope.analysis.repeats.op_index import OpIndex
 from stepscope.analysis.repeats.results import result_sizes
 from stepscope.lazy import dataclass
 from stepscope.trace.lookup import is_named, rows_by_event
@@ -25,7 +27,7 @@ _TEXTS = ("name", "shapes", "dtypes", "inputs")
 class StepOps:
     """Of one step. `learned`: the ops whose gradient is computed; `arrivals`: those that copy from the host.
 
-    `updates`: when an optimizer stepped.
+    `updates`: when an optimizer stepped, in order.
     """
 
     calls: list[OpCall]
@@ -39,7 +41,16 @@ class StepOps:
 
     def between(self, start_ns: int, end_ns: int) -> list[OpCall]:
         """Those that begin in this time."""
-        return self.calls[bisect_left(self._starts, start_ns) : bisect_left(self._starts, end_ns)]
+        return self.calls[self.place_at(start_ns) : self.place_at(end_ns)]
+
+    def place_at(self, moment_ns: int) -> int:
+        """The place of the first op that begins at this moment or later."""
+        return bisect_left(self._starts, moment_ns)
+
+    @cached_property
+    def index(self) -> OpIndex:
+        """Which of them make, cut or write to arrays of a size."""
+        return OpIndex(self.calls, self.arrivals)
 
     @cached_property
     def last_learned_ns(self) -> int | None:
@@ -48,7 +59,7 @@ class StepOps:
 
     def is_updated(self, start_ns: int, end_ns: int) -> bool:
         """Whether an optimizer changes weights in this time."""
-        return any(start_ns <= moment < end_ns for moment in self.updates)
+        return bisect_left(self.updates, start_ns) < bisect_left(self.updates, end_ns)
 
 
 def step_ops(trace: Trace, steps: list[int]) -> dict[int, StepOps]:
@@ -68,19 +79,19 @@ def step_ops(trace: Trace, steps: list[int]) -> dict[int, StepOps]:
     )
     updates = events.filter(is_named(events, _OPTIMIZER)).select("step", "start_ns")
     known: dict[tuple[str, str | None, str | None, str | None], tuple[Op, frozenset[int] | None, bool]] = {}
-    by_step = {}
-    for step in steps:
-        calls = []
-        rows = found.filter(pl.col("step") == step).select("id", "track", "start_ns", "home", *_TEXTS)
-        for event, track, start_ns, home, *texts in rows.iter_rows():
-            key = tuple(texts)
-            if key not in known:
-                op = Op(*key)
-                known[key] = op, result_sizes(op), may_hold_integers(op)
-            calls.append(OpCall(event, track, start_ns, home, *known[key]))
-        moments = updates.filter(pl.col("step") == step)["start_ns"].to_list()
-        by_step[step] = StepOps(calls, learned, arrivals, moments)
-    return by_step
+    calls: dict[int, list[OpCall]] = {step: [] for step in steps}
+    for step, event, track, start_ns, home, *texts in found.select(
+        "step", "id", "track", "start_ns", "home", *_TEXTS
+    ).iter_rows():
+        key = tuple(texts)
+        if key not in known:
+            op = Op(*key)
+            known[key] = op, result_sizes(op), may_hold_integers(op)
+        calls[step].append(OpCall(event, track, start_ns, home, *known[key]))
+    moments: dict[int | None, list[int]] = defaultdict(list)
+    for step, moment in updates.sort("start_ns").iter_rows():
+        moments[step].append(moment)
+    return {step: StepOps(calls[step], learned, arrivals, moments[step]) for step in steps}
 
 
 def _called_by_python(trace: Trace, is_op: pl.Series, events: pl.Series) -> frozenset[int]:
