@@ -64,5 +64,5 @@ def test_an_annotation_can_be_named_only_where_there_is_one() -> None:
     )
     assert without.detail == "There is no annotation, and nothing repeats."
     assert "--step-name" not in without.fix
-    assert with_one.detail == "None of the annotations is one step, and nothing repeats."
+    assert with_one.detail == "No annotation marks the steps, and nothing repeats."
     assert with_one.fix.endswith("name it with --step-name.")

@@ -27,9 +27,9 @@ def test_one_rank_cannot_tell_waiting_from_transfer() -> None:
 
 
 def test_all_that_is_there_is_enough() -> None:
-    assert "cannot be told apart" not in detail_of(of_rank(0, 1))
-    assert "cannot be told apart" not in detail_of(of_rank(0, 2), of_rank(1, 2))
-    assert "cannot be told apart" not in detail_of(of_rank(0, 8, "launch-bound"))
+    assert "cannot be distinguished" not in detail_of(of_rank(0, 1))
+    assert "cannot be distinguished" not in detail_of(of_rank(0, 2), of_rank(1, 2))
+    assert "cannot be distinguished" not in detail_of(of_rank(0, 8, "launch-bound"))
 
 
 @pytest.mark.parametrize(

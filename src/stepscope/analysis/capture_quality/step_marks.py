@@ -20,7 +20,7 @@ def missing_steps(trace: Trace, steps: Steps) -> Iterator[Problem]:
     if steps.confidence == "high" or info.format in _STEPLESS:
         return
     is_annotated = bool((trace.events["kind"] == "annotation").any())
-    what = "None of the annotations is one step" if is_annotated else "There is no annotation"
+    what = "No annotation marks the steps" if is_annotated else "There is no annotation"
     yield problem(
         "no-steps",
         f"{what}, and nothing repeats.",

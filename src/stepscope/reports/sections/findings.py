@@ -20,7 +20,7 @@ from stepscope.lazy import dataclass
 from stepscope.profiles.ranks import spans
 from stepscope.reports.sections.section import Section
 
-_ONE_RANK = " This is one of {:,} ranks: waiting for the others and transfer cannot be told apart. Give the files of all ranks, or their folder."
+_ONE_RANK = " This is one of {:,} ranks: waiting for the others cannot be distinguished from transfer. Give the files of all ranks, or their folder."
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def joined(ranks: Sequence[OfRank], options: Options) -> Mapping[str, Any]:
             by_code.setdefault(finding.code, []).append((of_one.rank, finding))
     shown = [_join(found, len(ranks)) for found in by_code.values()]
     if len(ranks) == 1:
-        _tell_of_absent(shown, ranks[0].world)
+        _name_absent(shown, ranks[0].world)
     # What one rank would gain by its own findings is not what a job gains by those of several.
     return {"findings": ranked(shown), "together": ranks[0].together if len(ranks) == 1 else None}
 
@@ -101,7 +101,7 @@ def _join(found: list[tuple[int, Finding]], ranks: int) -> Finding:
     return worst
 
 
-def _tell_of_absent(shown: Sequence[Finding], world: int) -> None:
+def _name_absent(shown: Sequence[Finding], world: int) -> None:
     """One rank alone shows how long its communication takes, not what of it is the others' lateness."""
     for finding in shown:
         if world > 1 and finding.code == COMMUNICATION.code:
