@@ -116,7 +116,7 @@ class Judge:
         inside = place.is_not_null()
         counts = place_in(when, left_out.sort("start_ns")).is_null() | inside
         is_sure = candidate.trained if candidate.guessed else not (candidate.once and len(spans) == 1)
-        if is_sure and not candidate.on_device:
+        if is_sure and (candidate.trained or not candidate.on_device):
             counts &= when.is_between(int(spans["start_ns"][0]), int(spans["end_ns"][-1]))
         total = int(self.work["ns"].filter(counts).sum())
         return int(self.work["ns"].filter(inside & counts).sum()) / total if total else 1.0

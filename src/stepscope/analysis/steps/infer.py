@@ -15,10 +15,9 @@ import polars as pl
 from stepscope.analysis.host.causes import host_codes
 from stepscope.analysis.host.names import INPUT_THREAD
 from stepscope.analysis.steps.boundaries import median, recording, step_spans
+from stepscope.analysis.steps.calls import Calls, device_calls, tokens_of
 from stepscope.analysis.steps.candidate import Candidate
 from stepscope.analysis.steps.repetition import Repetition, repetition
-from stepscope.analysis.steps.work import launches_of
-from stepscope.lazy import dataclass
 from stepscope.native.host import lineage as names
 from stepscope.registers.policy.findings import MAJORITY
 from stepscope.registers.policy.steps import (
@@ -28,6 +27,7 @@ from stepscope.registers.policy.steps import (
     SPINE_SHARE,
     STEP_THREADS,
     THREAD_CALLS,
+    WHOLE_PERIOD_MOST,
 )
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
@@ -35,15 +35,6 @@ from stepscope.trace.trace import Trace
 _MAIN_THREAD = r"(?i)^(python|main\b|pt_main)"
 _COUNTER = r"[#\s_:/-]*\d+$"
 _CALLS = ("op", "python", "annotation", "runtime", "span")
-
-
-@dataclass(frozen=True)
-class Calls:
-    """The calls of one thread in time order: token, start_ns, end_ns, code, updates (the weights); and the thread."""
-
-    rows: pl.DataFrame
-    track: int
-    on_device: bool = False
 
 
 def inferred(trace: Trace) -> Iterator[Candidate]:
@@ -58,7 +49,7 @@ def inferred(trace: Trace) -> Iterator[Candidate]:
 
 
 def _candidate(trace: Trace, calls: Calls, rows: pl.DataFrame, found: Repetition) -> Candidate:
-    beginnings = _beginnings(rows, found)
+    beginnings = _beginnings(rows, found, calls.on_device)
     spans = step_spans(rows, beginnings, recording(trace, calls.rows, rows)).select(
         pl.int_range(pl.len(), dtype=pl.Int32).alias("step"),
         pl.lit(calls.track, dtype=pl.UInt32).alias("track"),
@@ -75,14 +66,14 @@ def _candidate(trace: Trace, calls: Calls, rows: pl.DataFrame, found: Repetition
 
 
 def _sources(trace: Trace) -> Iterator[Calls]:
-    """The threads worth asking, and the busiest stream of a recording that has no host; made as they are asked for."""
+    """The threads worth asking, and the kernels of a recording that has no host; made as they are asked for."""
     code = host_codes(trace)
     events = trace.events.with_columns(code=code).filter(
         pl.col("kind").is_in(_CALLS), pl.col("dur_ns") > 0, pl.col("role").ne_missing("step")
     )
     for track in _threads(trace, events):
         yield _calls_of(trace, events.filter(pl.col("track") == track), track)
-    yield from _stream(trace)
+    yield from device_calls(trace)
 
 
 def _threads(trace: Trace, events: pl.DataFrame) -> list[int]:
@@ -112,7 +103,7 @@ def _calls_of(trace: Trace, events: pl.DataFrame, track: int) -> Calls:
     is_kept = trace.events["id"].is_in(kept["id"].implode())
     inner = ancestors(trace.events, is_kept).is_not_null()
     rows = kept.filter(~inner.gather(kept["id"])).sort("start_ns", maintain_order=True)
-    rows = _tokens(rows, _signatures(trace.events, rows["id"]))
+    rows = tokens_of(rows, _signatures(trace.events, rows["id"]))
     if rows.is_empty():  # every call is part of the spine
         return Calls(rows.with_columns(updates=pl.lit(False)), track)
     updates = events.filter(pl.col("name").cast(pl.String).str.starts_with("Optimizer.step"))["start_ns"]
@@ -138,24 +129,6 @@ def _signatures(events: pl.DataFrame, calls: pl.Series) -> pl.Series:
     return pl.select(pl.concat_str(*parts, separator="/", ignore_nulls=True)).to_series()
 
 
-def _tokens(rows: pl.DataFrame, token: pl.Series) -> pl.DataFrame:
-    return rows.select(
-        "start_ns", "code", end_ns=pl.col("start_ns") + pl.col("dur_ns"), token=token, updates=pl.lit(False)
-    )
-
-
-def _stream(trace: Trace) -> list[Calls]:
-    """The kernels of the busiest stream, if nothing is known of their launches: else the host shows the steps."""
-    streams = trace.tracks.filter(pl.col("what") == "device")["id"]
-    kernels = trace.events.filter(pl.col("kind") == "kernel", pl.col("track").is_in(streams.implode()))
-    if kernels.is_empty() or kernels["id"].is_in(launches_of(trace)["to"].implode()).any():
-        return []
-    busiest = kernels.group_by("track").agg(pl.col("dur_ns").sum()).sort("dur_ns", "track")["track"][-1]
-    rows = kernels.filter(pl.col("track") == busiest).with_columns(code=pl.lit(names.OP, dtype=pl.UInt8))
-    rows = rows.sort("start_ns", maintain_order=True)
-    return [Calls(_tokens(rows, rows["name"].cast(pl.String)), int(busiest), on_device=True)]
-
-
 def _between_strays(rows: pl.DataFrame) -> pl.DataFrame:
     """The calls without those at either end that come only once: the profiler's start and stop."""
     repeated = rows.select((pl.len().over("token") > 1).alias("repeated"))["repeated"]
@@ -171,17 +144,35 @@ def _repetition(rows: pl.DataFrame) -> Repetition | None:
     return repetition(rows["token"], [rows["updates"], rows["code"] == names.INPUT], [waits])
 
 
-def _beginnings(rows: pl.DataFrame, found: Repetition) -> pl.Series:
+def _beginnings(rows: pl.DataFrame, found: Repetition, on_device: bool) -> pl.Series:
     """The place of the first call of each step."""
     anchors = found.anchors.cast(pl.Int64)
     asked = _one_each((rows["code"] == names.INPUT).arg_true().cast(pl.Int64), anchors)
     if asked is not None:
         places = _with_fragment(rows, asked)
+    elif rows["updates"].gather(anchors).all() and on_device and _follows_other_work(anchors):
+        places = _behind_updates(rows, anchors)  # the first step is somewhere at the end of the start-up
     elif rows["updates"].gather(anchors).all() and not _ends_with_update(rows, found):
-        places = _with_fragment(rows, _after_update(rows, anchors))
+        after = _behind_updates(rows, anchors) if on_device else _after_update(rows, anchors)
+        places = _with_fragment(rows, after)
     else:
         places = _aligned(rows["token"], anchors)
     return _before_profiler(rows["code"], places)
+
+
+def _behind_updates(rows: pl.DataFrame, anchors: pl.Series) -> pl.Series:
+    """Behind the last kernel of each update, of which there are many: the last one in the first half of what follows an anchor."""
+    updates = rows["updates"].arg_true().cast(pl.Int64)
+    half = median(anchors.diff().drop_nulls()) // 2
+    last = updates.gather(updates.search_sorted(anchors + half, side="left").cast(pl.Int64) - 1)
+    after = last + 1
+    inside: pl.Series = after.filter(after < len(rows))
+    return inside
+
+
+def _follows_other_work(anchors: pl.Series) -> bool:
+    """Whether more comes before the first anchor than a step: the start-up of the job."""
+    return int(anchors[0]) > WHOLE_PERIOD_MOST * median(anchors.diff().drop_nulls())
 
 
 def _ends_with_update(rows: pl.DataFrame, found: Repetition) -> bool:
