@@ -78,7 +78,7 @@ class Op:
 
     @cached_property
     def count_by_size(self) -> Counter[int]:
-        """How many of its inputs are arrays with so many elements."""
+        """How many of its inputs have a number of elements, for each such number."""
         return Counter(each.size for each in self.tensors)
 
     @cached_property
