@@ -198,10 +198,8 @@ class _Pairs:
 
     def __init__(self, inside: dict[int, list[OpCall]], ops: StepOps, own: bool, many: bool) -> None:
         self._inside, self._ops, self._own, self._many = inside, ops, own, many
-        self._makers, self._computing = (
-            Makers(),
-            Makers(),
-        )  # of the calls themselves, as far as they were looked at
+        # Of the calls themselves, as far as they were looked at.
+        self._makers, self._computing = Makers(), Makers()
 
     def return_the_same(self, before: Frame, after: Frame) -> bool:
         """Whether this call returns what the one before it has returned."""

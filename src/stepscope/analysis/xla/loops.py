@@ -20,9 +20,8 @@ _FILLS = ("add", "dynamic-update-slice", "copy", "bitcast", "convert", "reshape"
 CALLS = ("call", "async-start")
 WAITS = ("async-update", "async-done")
 _GEMM = "gemm"
-_RECOMPUTED = (
-    "rematted_computation"  # as jax.checkpoint calls it: computed in the turn that needs it, to save memory
-)
+# As jax.checkpoint calls it: computed in the turn that needs it, to save memory.
+_RECOMPUTED = "rematted_computation"
 _OPCODE = b"\x12\x05while"  # as the file writes it
 Taint = bool | list[bool]
 
