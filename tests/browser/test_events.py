@@ -295,6 +295,28 @@ def test_the_way_back_keeps_the_place(show: Show, way: str) -> None:
     assert page.evaluate("document.activeElement.dataset.to") != address
 
 
+def test_the_way_back_leaves_the_focus_that_was_put_elsewhere(show: Show) -> None:
+    """As screen readers do without any key, while rows are still on their way."""
+    page = show("ops", "kineto_gpu", filter="aten")
+    target = page.locator("[data-table=ops] tbody tr[data-to]").nth(20)
+    target.focus()
+    page.keyboard.press("Enter")
+    listed(page)
+    held: list[Any] = []
+    page.route("**/api/runs/*/table/ops*", lambda route: held.append(route))
+    page.go_back()
+    search = page.locator(".main input[type=search]").first
+    search.focus()
+    until(page, "document.activeElement.type === 'search'")
+    page.wait_for_timeout(200)
+    for route in held:
+        route.continue_()
+    settle(page)
+    assert held
+    page.wait_for_timeout(200)
+    assert page.evaluate("document.activeElement.type") == "search"
+
+
 def test_escape_first_clears_what_was_selected_meanwhile(show: Show) -> None:
     page = show("kernels", "kineto_gpu")
     row(page, "kernels", "nvjet").click()

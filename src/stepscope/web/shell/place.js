@@ -50,7 +50,7 @@ export function restorePlace(main, left) {
   const stop = () => { isOver = true; };
   for (const name of ["wheel", "pointerdown", "keydown"]) addEventListener(name, stop, { once: true, signal: left });
   const look = () => {
-    if (isOver || left.aborted || performance.now() > until) return;
+    if (isOver || left.aborted || performance.now() > until || isElsewhere(main, focus)) return;
     const isFocused = focus === null || focusOn(main, focus);
     main.scrollTo({ top: scroll, behavior: "instant" });
     const isDrawn = !main.querySelector(WAITING);
@@ -58,6 +58,11 @@ export function restorePlace(main, left) {
     setTimeout(look, LOOK_EVERY_MS);
   };
   look();
+}
+
+/** Whether the focus was put on something else meanwhile, as screen readers do. @param {HTMLElement} main @param {string | null} address */
+function isElsewhere(main, address) {
+  return address !== null && main.querySelector(":focus") !== null && focused() !== address;
 }
 
 /** @param {HTMLElement} main @param {string} address */
