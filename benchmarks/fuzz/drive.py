@@ -37,7 +37,7 @@ from stepscope.profiles.load import load
 from stepscope.profiles.overview import overview
 from stepscope.profiles.profile import Profile
 from stepscope.ranks.common_time import rank_times, told
-from stepscope.reports.build import RAISE
+from stepscope.reports.failures import RAISE
 from stepscope.reports.model.report import Report
 from stepscope.reports.render.csv import csv_tables
 from stepscope.reports.render.write import written

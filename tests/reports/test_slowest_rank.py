@@ -83,7 +83,7 @@ def test_communication_itself_is_bounded_elsewhere() -> None:
 @pytest.mark.corpus
 @pytest.mark.skipif(CORPUS is None, reason="set STEPSCOPE_CORPUS to the folder with real recordings")
 def test_seven_of_eight_ranks_wait_in_a_step_whose_pace_the_eighth_sets() -> None:
-    """It waits an eighth of its step at most, and the others had promised 1.6."""
+    """It waits an eighth of its step at most, and the others promise 1.3 and more."""
     waits = next(each for each in of("public/dlrm_8ranks").findings if each.code == "device-sync")
-    assert 7 not in waits.evidence["ranks"] and waits.evidence["rank_speedup"] > 1.3
+    assert 7 not in waits.evidence["ranks"] and waits.evidence["rank_speedup"] > 1.25
     assert waits.speedup.mid < 1.2

@@ -7,6 +7,7 @@ from rich.text import Text
 from stepscope import units
 from stepscope.analysis.snapshot.words import at, call
 from stepscope.names import cut_middle
+from stepscope.registers.policy.tables import ACCOUNT_ROWS_LEAST
 from stepscope.reports.model.memory_snapshot import HeldRow, MemorySnapshot
 from stepscope.reports.model.report import Report
 from stepscope.reports.render.text_grid import bar, lines
@@ -19,14 +20,15 @@ _ROOM = 40
 
 
 def memory_lines(report: Report, width: int, most: int) -> list[Text]:
-    """Who held the peak, what the snapshot holds, and the changes that make room."""
+    """Who held the peak, what the snapshot holds, and the changes that make room: `most` rows in all, where that is possible."""
     device = fullest(report.memory.snapshot)
     total = max(1, device.reserved_bytes, device.allocated_bytes)
     held = [
         _row(call(row.kind), row.bytes, total, _main_line(device.lines, row.kind))
         for row in device.kinds[:most]
     ]
-    return [*_peak(device, width, most), *_heading(device), *_table(held, width), *_changes(device, width)]
+    below = [*_heading(device), *_table(held, width), *_changes(device, width)]
+    return [*_peak(device, width, max(ACCOUNT_ROWS_LEAST, most - len(below))), *below]
 
 
 def _peak(device: MemorySnapshot, width: int, most: int) -> list[Text]:

@@ -92,7 +92,7 @@ def _of_waits(case: Case, waits: pl.DataFrame, answers: pl.Series) -> Finding | 
 
 
 def _name_what_is_waited_for(case: Case, found: Finding, waits: pl.DataFrame) -> None:
-    """Copies to the device are no values that are read; a loop that acts on values can do so for several at once; exchanges end elsewhere."""
+    """Copies to the device do not read values; a loop that acts on values can do so for several at once; exchanges end elsewhere."""
     if case.runs_programs:
         return
     direction = mostly_waits_for(case, waits)
