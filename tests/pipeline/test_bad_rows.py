@@ -15,6 +15,7 @@ from benchmarks.fuzz import made_torch, made_xla
 from benchmarks.fuzz.messages import Field, split
 from stepscope.analysis.account.host_timeline import Timeline
 from stepscope.analysis.steps import infer
+from stepscope.analysis.steps.calls import Calls
 from stepscope.trace.trace import Trace
 from tests.pipeline.profiles import counts, reported, torch_with
 from tests.sample import pairs
@@ -103,7 +104,7 @@ def test_as_many_processes_as_events(tmp_path: Path, monkeypatch: pytest.MonkeyP
     asked: list[int] = []
     calls_of = infer._calls_of
 
-    def counted(trace: Trace, events: pl.DataFrame, track: int) -> infer.Calls:
+    def counted(trace: Trace, events: pl.DataFrame, track: int) -> Calls:
         asked.append(track)
         return calls_of(trace, events, track)
 

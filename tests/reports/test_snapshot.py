@@ -39,8 +39,10 @@ def test_lines_are_named_where_nothing_shows_a_kind(tmp_path: Path) -> None:
     report = reported(after_training(), tmp_path)
     (device,) = report.memory.snapshot
     assert device.peak is not None
-    for row in (*device.peak.kinds, *device.peak.lines):
-        row.kind = "unknown"
+    for kind in device.peak.kinds:
+        kind.kind = "unknown"
+    for line in device.peak.lines:
+        line.kind = "unknown"
     held = write_sentence(report).split("taken: ")[1]
     assert held.startswith("400 MiB by train.py:10, ")
     shown = as_brief(report).split("what held the peak")[1].split("what holds the memory")[0]
