@@ -9,7 +9,7 @@ import msgspec
 from stepscope.trace.trace import Trace
 
 _Count = Annotated[int, msgspec.Meta(ge=1)]
-_Length = Annotated[float, msgspec.Meta(ge=0)]
+_Length = Annotated[float, msgspec.Meta(gt=0)]
 
 OF_MASK, OF_IDS, TOLD = "mask", "ids", "lengths"
 
@@ -46,7 +46,9 @@ def counted_lengths(trace: Trace) -> list[CountedLengths]:
     found = []
     for each in noted if isinstance(noted, list) else []:
         try:
-            found.append(msgspec.convert(each, CountedLengths))
+            row = msgspec.convert(each, CountedLengths)
         except msgspec.ValidationError:
             continue
+        if row.mean <= row.longest <= row.positions:
+            found.append(row)
     return found

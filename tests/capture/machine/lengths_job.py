@@ -56,12 +56,15 @@ def inference() -> None:
 
 
 def full() -> None:
-    """Short samples, one sample, a mask for all, one token, what is written to afterwards, and what is in a transform."""
+    """Short samples, one sample, a mask for all, a cache with room, one token, what is written to afterwards, and what is in a transform."""
     TABLE(padded(31, (3, 3, 3, 3)))
     TABLE(padded(wanted=(9,)))
     TABLE(torch.zeros(4, 64, dtype=torch.long))
     attend(torch.ones(64, 64).tril().bool())
     attend(None)
+    query, cache = torch.randn(4, 2, 16, 8), torch.randn(4, 2, 64, 8)
+    room = (torch.arange(64) < 20).expand(4, 1, 16, 64)
+    F.scaled_dot_product_attention(query, cache, cache, attn_mask=room)
     ids = padded()
     TABLE(ids)
     ids.fill_(9)

@@ -32,7 +32,7 @@ _SAMPLES_LEAST = 2
 _TABLE_LEAST = 16  # rows: what has fewer is a type or a flag
 _MOST_CALLS = 64
 _MOST_BYTES = 64 << 20  # that are kept until the window closes
-_MOST_ELEMENTS = 1 << 27  # of a mask that are looked at
+_MOST_ELEMENTS = 1 << 24  # of a mask that are looked at: what is computed of them takes memory
 _MASKED = -1e4  # a mask that is added has this or less
 _MOST_ARRAYS = 16
 _MOST_ARRAY_BYTES = 4 << 20  # of an array of JAX, which is copied to the host
@@ -117,19 +117,25 @@ class Lengths:
             self._keep(_IDS, ids, *ids.shape)
 
     def _note_mask(self, mask: Any, query: Any, key: Any) -> None:
-        """One of its own for each sample, of positions that attend to one another."""
+        """One of its own for each sample, of positions that attend to one another: the free part of a cache is not padding."""
         if mask.ndim != 4 or query.ndim != 4 or mask.shape[0] != query.shape[0] or query.shape[2] < 2:
             return
-        if mask.shape[3] == key.shape[2]:
+        if mask.shape[3] == key.shape[2] == query.shape[2]:
             self._keep(_MASK, mask, mask.shape[0], mask.shape[3])
 
     def _note_told(self, scores: Any, told: Any) -> None:
         if scores.ndim != 3:
             return
         if isinstance(told, (tuple, list)):
-            told = self._torch.tensor(told)
-        if told.ndim == 1 and told.device.type == "cpu":
+            self._keep_numbers(tuple(told), scores.shape[0])
+        elif told.ndim == 1 and told.device.type == "cpu":
             self._keep(_TOLD, told, len(told), scores.shape[0], ("cpu",))
+
+    def _keep_numbers(self, told: tuple[Any, ...], positions: int) -> None:
+        """Not those that would be read from a device, or that a compiler traces with."""
+        if len(told) < _SAMPLES_LEAST or positions < _POSITIONS_LEAST or {*map(type, told)} != {int}:
+            return
+        self._calls[_TOLD, len(self._calls)] = _Call(_TOLD, told, int(positions), None)
 
     def _keep(
         self, of: str, values: Any, samples: int, positions: int, devices: tuple[str, ...] = ()
@@ -212,7 +218,11 @@ def _of_mask(torch: Any, mask: Any) -> Any:
     return (ended + begun - count).clamp(min=0)
 
 
-_LOOKS: dict[str, Any] = {_IDS: _of_ids, _MASK: _of_mask, _TOLD: lambda _, told: told}
+def _as_told(torch: Any, told: Any) -> Any:
+    return torch.as_tensor(told, device="cpu")
+
+
+_LOOKS: dict[str, Any] = {_IDS: _of_ids, _MASK: _of_mask, _TOLD: _as_told}
 
 
 def _on_devices() -> list[_Batch]:
