@@ -1,9 +1,9 @@
 """Which weights an optimizer leaves as they are: parameter groups of PyTorch with a learning rate of zero, and JAX's zeros.
 
 A profile has no values, and a learning rate is one. They are looked at once a window has closed, between two steps. Of PyTorch's
-optimizers only Python's own numbers are read. A program of JAX has its learning rates from outside as arrays of one number; those that
-are zero have the names of the keys of the dictionaries that hold them, where all numbers of that name are. Nothing is imported or initialised here, and nothing that fails reaches
-the job.
+optimizers only Python's own numbers are read. A program of JAX is given its learning rates as arrays of one number: those that are zero
+are noted by the keys of the dictionaries that hold them, unless a number of the same key is not. Nothing is imported or initialised here,
+and nothing that fails reaches the job.
 """
 
 from __future__ import annotations

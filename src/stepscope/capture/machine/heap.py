@@ -8,9 +8,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-_MOST_BLOCKS = (
-    16_000_000  # of memory: to list what is in as many takes about 0.4 s, which nothing can cut short
-)
+# Blocks of memory: to list what is in as many takes about 0.4 s, which nothing can cut short.
+_MOST_BLOCKS = 16_000_000
 _AT_ONCE = 1 << 16  # between two looks at the clock
 _SECONDS = 0.5
 

@@ -25,8 +25,7 @@ _WORKS = (*_COMPUTES, "copy", "python", "dispatch", "device_gap")
 _EXCHANGES = ("all_to_all", "send_recv", "send", "recv")
 
 _OF_TRAINING = "Overlap communication with the backward pass (DDP does unless buckets are too large: try bucket_cap_mb=10, its default is 25; FSDP: forward_prefetch, backward_prefetch), accumulate gradients, or compress them."
-_OF_TRAINING_STAGED = "Overlap communication with the backward pass; use NCCL instead of gloo, which copies tensors through the host: init_process_group('nccl'), one GPU for each rank. DDP overlaps unless its buckets are too large (bucket_cap_mb=10; its default is 25); FSDP has forward_prefetch and backward_prefetch."
-_STAGED = " Use NCCL instead of gloo, which copies tensors through the host: init_process_group('nccl'), one GPU for each rank."
+_STAGED = "Use NCCL instead of gloo, which copies tensors through the host: init_process_group('nccl'), one GPU for each rank."
 _OF_INFERENCE = {
     "pytorch": "Communicate less or faster: fewer ranks of tensor parallelism, fewer and larger messages, the engine's own all-reduce kernels (custom or fused with the norm), or overlap with computation.",
     "any": "Overlap communication with computation, or split the model over fewer ranks.",
@@ -102,7 +101,7 @@ def choose_advice(case: Case, owned: pl.DataFrame, usual: str, can_hide: bool) -
     advice = _choose(case, owned, usual, can_hide)
     if case.trace.info.framework != "pytorch" or not _sends_through_gloo(case, owned):
         return advice
-    return _OF_TRAINING_STAGED if advice == _OF_TRAINING else advice + _STAGED
+    return f"{_STAGED} {advice}"
 
 
 def _sends_through_gloo(case: Case, owned: pl.DataFrame) -> bool:

@@ -56,8 +56,8 @@ class _Region:
             ]
         for one in results:
             bits += map(array_bits, self._written(one))
-        told = [each for each in bits if each is not None]
-        return bytes_of(sum(told)) if len(told) == len(bits) else None
+        known = [each for each in bits if each is not None]
+        return bytes_of(sum(known)) if len(known) == len(bits) else None
 
     def _results(self, root: Instruction) -> list[Instruction]:
         """What makes the results, whatever shape they have then, each once: a damaged file may have circles."""

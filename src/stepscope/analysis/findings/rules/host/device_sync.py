@@ -76,7 +76,7 @@ def _of_waits(case: Case, waits: pl.DataFrame, answers: pl.Series) -> Finding | 
     least = _least(case, case.per_step(waits), change)
     found = of_part(case, RULE, waits, change, least, choose_spread=lambda _: spread)
     if found is not None and case.device is not None:
-        _name_what_is_waited_for(case, found, waits)
+        _name_what_is_waited_for(case, found, waits, answers)
         name_library(case, found, waits)
     if found is not None:
         say_silence(case, found)
@@ -91,7 +91,7 @@ def _of_waits(case: Case, waits: pl.DataFrame, answers: pl.Series) -> Finding | 
     return found
 
 
-def _name_what_is_waited_for(case: Case, found: Finding, waits: pl.DataFrame) -> None:
+def _name_what_is_waited_for(case: Case, found: Finding, waits: pl.DataFrame, answers: pl.Series) -> None:
     """Copies to the device do not read values; a loop that acts on values can do so for several at once; exchanges end elsewhere."""
     if case.runs_programs:
         return
@@ -103,12 +103,12 @@ def _name_what_is_waited_for(case: Case, found: Finding, waits: pl.DataFrame) ->
     if acts_on_values(case):
         found.detail += " The loop acts on the values that it reads, so the ops that make them stay."
         found.fix = f"{ACT_TOGETHER} {found.fix}"
-    _say_exchanges(case, found)
+    _say_exchanges(case, found, ended_by_exchanges(case) & ~answers)
 
 
-def _say_exchanges(case: Case, found: Finding) -> None:
-    ended = case.plan.items.filter(ended_by_exchanges(case))["event"]
-    ns = int(case.trace.events["dur_ns"].gather(ended).sum()) / max(1, len(case.lengths))
+def _say_exchanges(case: Case, found: Finding, ended: pl.Series) -> None:
+    waits = case.plan.items.filter(ended)["event"]
+    ns = int(case.trace.events["dur_ns"].gather(waits).sum()) / max(1, len(case.lengths))
     if ns >= WORTH_A_SENTENCE * case.step_ns:
         found.evidence = {**found.evidence, "waits_for_exchanges_ns_per_step": int(ns)}
         found.detail += f" Waits of {duration(ns)} end with an exchange, when the last rank has come: at worst, they stay."

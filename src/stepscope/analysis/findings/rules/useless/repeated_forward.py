@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from itertools import product
 
 import polars as pl
@@ -44,17 +43,19 @@ def find(case: Case) -> Finding | None:
         if not FORWARD_RUNS_LEAST <= runs[mine] / runs[theirs] <= FORWARD_RUNS_MOST:
             continue
         work = forward_again(read_module(codes[theirs]), read_module(codes[mine]))
-        if work is not None and not _has_own_batch(case, codes[mine], codes[theirs], runs, runs[theirs]):
+        if work is not None and not _has_own_batch(case, codes, runs, mine, theirs):
             return _found(case, mine, theirs, _chosen(case, mine, codes[mine], work))
     return None
 
 
-def _has_own_batch(case: Case, mine: bytes, theirs: bytes, runs: Mapping[str, int], often: int) -> bool:
+def _has_own_batch(case: Case, codes: dict[str, bytes], runs: dict[str, int], mine: str, theirs: str) -> bool:
     """Whether more arrays like an argument arrive than one program needs, from the host or another program: then each gets its own."""
-    arrivals = Arrivals(case.trace, dict(runs), codes_by_name(case.trace))
-    alike = Counter(one.bytes for one in arguments_of(read_module(theirs)))
-    given = [one for one in arguments_of(read_module(mine)) if not one.is_small]
-    return any(arrivals.of(one) > FORWARD_RUNS_MOST * often * max(1, alike[one.bytes]) for one in given)
+    arrivals = Arrivals(case.trace, runs, codes_by_name(case.trace))
+    alike = Counter(one.bytes for one in arguments_of(read_module(codes[theirs])))
+    given = [one for one in arguments_of(read_module(codes[mine])) if not one.is_small]
+    return any(
+        arrivals.of(one) > FORWARD_RUNS_MOST * runs[theirs] * max(1, alike[one.bytes]) for one in given
+    )
 
 
 def _chosen(case: Case, name: str, hlo: bytes, work: ForwardAgain) -> pl.DataFrame:
