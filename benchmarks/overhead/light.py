@@ -1,6 +1,6 @@
 """What a light window costs, and how near its host time is to the un-profiled one. Wants a CUDA device, torch and JAX.
 
-  PYTHONPATH=src python -m benchmarks.overhead.light record OUT     on the GPU: under three minutes, no packages of the analysis
+  PYTHONPATH=src python -m benchmarks.overhead.light record OUT     on the GPU: under five minutes, no packages of the analysis
   python -m benchmarks.overhead.light read OUT                      anywhere: the quality of the join
 
 `record` times each job in turns without a profiler, inside `stepscope.profile` while that waits for its window, in a light
@@ -26,9 +26,11 @@ from typing import Any
 import stepscope
 from benchmarks.overhead.light_jobs import JOBS, Step
 
-ROUNDS = 3
+ROUNDS = 7
 STEPS = 12
 WARM_UP = 8
+# Twelve steps of 90 µs would time a hiccup of the machine.
+SHORTEST_TURN_S = 0.15
 SECONDS_PER_TURN = 1.0
 PLAN = stepscope.schedule(skip=36, warmup=2, active=6)
 RECORDED_STEPS = 36 + 2 + 6 + 30
@@ -67,28 +69,35 @@ def _job(framework: str, step: Step, place: Path) -> None:
     place.mkdir()
     for _ in range(WARM_UP):
         step()
+    steps = max(STEPS, round(SHORTEST_TURN_S * 1e9 / _mean(framework, step, _NoMarks())))
     times: dict[str, list[float]] = {mode: [] for mode in MODES}
     for number in range(ROUNDS):
         for mode in MODES if number % 2 else MODES[::-1]:
             with _OPENED[mode](framework) as marks:
-                times[mode].append(_mean(framework, step, marks))
+                times[mode].append(_mean(framework, step, marks, steps))
     medians = {mode: statistics.median(found) for mode, found in times.items()}
+    to_bare = {mode: _ratio(times[mode], times["bare"]) for mode in MODES[1:]}
     _record(framework, step, place)
     (place / "times.json").write_text(json.dumps({"medians": medians, "times": times}))
-    ratios = "  ".join(f"{mode} {medians[mode] / medians['bare']:5.2f}×" for mode in MODES[1:])
-    against = medians["full"] / medians["own"]
+    ratios = "  ".join(f"{mode} {ratio:5.2f}×" for mode, ratio in to_bare.items())
+    against = _ratio(times["full"], times["own"])
     print(
         f"{place.name:<18} {medians['bare'] / 1e6:9.3f} ms  {ratios}  full / own {against:5.3f}", flush=True
     )
 
 
-def _mean(framework: str, step: Step, marks: Any) -> float:
+def _ratio(times: list[float], others: list[float]) -> float:
+    """The median over rounds: a host that others use too changes its speed between them, less within one."""
+    return statistics.median(time / other for time, other in zip(times, others, strict=True))
+
+
+def _mean(framework: str, step: Step, marks: Any, steps: int = STEPS) -> float:
     """The mean of some steps between two waits for the device."""
     from stepscope.capture.backends.waits import wait_for_devices
 
     wait_for_devices((framework,))
     begin, done = time.perf_counter_ns(), 0
-    for number in range(STEPS):
+    for number in range(steps):
         marks.begin_step(number)
         step()
         marks.end_step()
