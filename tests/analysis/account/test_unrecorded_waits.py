@@ -58,6 +58,33 @@ def test_code_that_takes_its_own_time_is_no_wait(own_time: int) -> None:
     assert unrecorded_waits(trace, find_steps(trace)).is_empty()
 
 
+def with_own_time_before(own_us: int) -> str:
+    """Each layer is launched, the host does something short that leaves no event, a span follows, and then it waits for the device."""
+    lines, now = [], 10
+    for number, busy in enumerate(BUSY):
+        lines += [
+            f"main  {now}  20  PjitFunction(f)  span  -",
+            f"main  {now + 10}  5  cuLaunchKernel  runtime  k{number}",
+            f"stream 7  {now + 20}  {busy}  k{number}  kernel  -",
+            f"main  {now + 20 + own_us}  2  PythonRefManager::CollectGarbage  span  -",
+        ]
+        now += 20 + busy + 60
+    body = "\n".join(lines)
+    return f"""
+        track     start  dur  name              kind        launches
+        main          0  {now}  ProfilerStep#1    annotation  -
+        main          1  {now - 2}  $train.py:7 step  python  -
+        {body}
+        """
+
+
+@pytest.mark.parametrize(("own_us", "count"), [(35, 6), (75, 0)])
+def test_what_little_comes_before_each_wait_hides_none(own_us: int, count: int) -> None:
+    """It is most of the silences' number or half of it, but their time decides as well."""
+    trace = jax_trace(with_own_time_before(own_us))
+    assert len(unrecorded_waits(trace, find_steps(trace))) == count
+
+
 def test_pytorch_records_its_waits() -> None:
     trace = trace_of(layers(BUSY, [busy + 60 for busy in BUSY]), framework="pytorch")
     assert unrecorded_waits(trace, find_steps(trace)).is_empty()

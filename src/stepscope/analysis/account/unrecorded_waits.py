@@ -2,7 +2,8 @@
 
 A thread that does nothing recorded, in a user's frame or none, and goes on shortly after the device ran dry, again and
 again, waits for the device. That is told only where it holds for nearly all such silences that began while the device was
-busy: user code that takes its own time does not end when the device does. PyTorch's waits are always recorded.
+busy, or for nearly all of their time: user code that takes its own time does not end when the device does, but before it waits
+it may do a little that leaves no event, or its garbage be collected. PyTorch's waits are always recorded.
 """
 
 from __future__ import annotations
@@ -59,11 +60,19 @@ def _unrecorded_waits(trace: Trace, steps: Steps) -> pl.DataFrame:
     during = silences.with_columns(dry_ns=dry).filter(place >= 0, dry > silences["start_ns"] + LEAST_WAIT_NS)
     after = pl.col("end_ns") - pl.col("dry_ns")
     waited = (after >= 0) & (after <= _latest_end(pl.col("dry_ns") - pl.col("start_ns")))
-    during = during.with_columns(waited=waited).with_columns(
-        times=pl.len().over("place"), share=pl.col("waited").mean().over("place")
+    judged = during.with_columns(waited=waited, ns=pl.col("end_ns") - pl.col("start_ns"))
+    kept = judged.filter(
+        pl.col("waited"),
+        pl.col("waited").sum().over("place") >= SILENCE_TIMES,
+        _share_of_waits() >= SILENCE_SHARE,
     )
-    kept = during.filter(pl.col("waited"), pl.col("times") >= SILENCE_TIMES, pl.col("share") >= SILENCE_SHARE)
     return conform(kept, WAITS).sort("start_ns")
+
+
+def _share_of_waits() -> pl.Expr:
+    """How much of the silences at a place waited: of their number or of their time, whichever is more."""
+    of_time = (pl.col("ns") * pl.col("waited")).sum() / pl.col("ns").sum()
+    return pl.max_horizontal(pl.col("waited").mean().over("place"), of_time.over("place"))
 
 
 def _latest_end(wait: pl.Expr) -> pl.Expr:

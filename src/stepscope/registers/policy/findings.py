@@ -304,7 +304,7 @@ SILENCE_TIMES = policy(
 SILENCE_SHARE = policy(
     "SILENCE_SHARE",
     0.85,
-    unit="share of silences at one place",
+    unit="share of silences at one place, or of their time",
     why="that must do so: user code that takes its own time does not end when the device does",
 )
 INPUT_HIGH = policy(
