@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,20 @@ def test_the_hosts_own_time_is_that_until_the_queue_is_full() -> None:
     own = loop.runs.before["host_durations_ns"]
     assert 4 <= len(own) <= 6
     assert set(own) == {1_000}
+
+
+def test_full_collections_of_garbage_are_counted() -> None:
+    counts = []
+    for collects in (False, True):
+        loop = Loop(1_000, 10_000)
+        loop.runs.plan_before(0, 40)
+        loop.steps(0, 30)
+        for _ in range(3 * collects):
+            gc.collect()
+        loop.steps(30, 40)
+        assert loop.runs.before is not None
+        counts.append(loop.runs.before["full_collections"])
+    assert counts[1] - counts[0] == pytest.approx(3, abs=1)  # one may come by itself
 
 
 def test_without_room_the_run_is_shorter_and_never_holds_the_first_steps() -> None:

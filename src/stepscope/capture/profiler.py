@@ -20,6 +20,7 @@ from stepscope.capture.files.published import Published
 from stepscope.capture.files.retention import Keep, Retention, limits
 from stepscope.capture.light import DECIDED_AFTER, NO_GPU, WARMED_UP, LightSteps, unrecorded
 from stepscope.capture.loop.input import Batch, Input, Waits
+from stepscope.capture.loop.loader_starts import LoaderStarts
 from stepscope.capture.process import active
 from stepscope.capture.process.exits import Exits
 from stepscope.capture.process.framework_use import forget, when_in_use
@@ -82,25 +83,22 @@ class Profiler:
         self._troubles = Troubles()
         self._retention = Retention(limits(keep, is_endless=self._schedule.repeat == 0), self._troubles)
         self._exits = Exits(self.stop)
-        self._pid = os.getpid()
         self._is_inert = self._is_busy = self._is_running = False
-        self._number = 0
-        self._next = NEVER
+        self._next = self._memory_look = NEVER
         self._phase: Phase = "off"
         self._window: Window | None = None
         self._warm: Window | None = None
-        self._times = StepTimes(perf_counter_ns())
-        self._recent = self._times.recent
+        self._count_from(0)
         self._ring = ProfilerRing(lambda: (self._number, self._recent))
         self._after_first: int | None = None
         self._pending: list[Published] = []
         self._published: list[Published] = []
         self._phases: dict[str, dict[str, int]] = {}
         self._waits = Waits()
+        self._starts = LoaderStarts(lambda: self._number)
         self._runs = UnprofiledRuns(self._wait_for_devices)
         self._runs_around: dict[str, Any] | None = None
         self._light = LightSteps(is_wanted=light)
-        self._memory_look = NEVER
 
     # ---- what the loop calls
 
@@ -127,6 +125,7 @@ class Profiler:
         if self._nvtx:
             active.nvtx = ranges(self._troubles)
         self._exits.watch()
+        self._starts.open()
         self._after_first = None
         self._count_from(0)
         self._ring.open(self._settings, self._troubles)
@@ -159,6 +158,7 @@ class Profiler:
             out_of_memory.watch.stop()
             self._ring.close()
             self._waits.forget()
+            self._starts.close()
             if active.profiler is self:
                 active.profiler, active.nvtx = None, None
 
@@ -430,8 +430,9 @@ class Profiler:
             self._ring.leave_window(self._published)
             return
         self._after_first = self._number
-        noted = {"input": self._waits.close(), "regions": self._regions.taken()}
+        noted: dict[str, Any] = {"input": self._waits.close(), "regions": self._regions.taken()}
         noted |= {"unprofiled": self._runs.rows(), "light": unrecorded(self._light.reason)}
+        noted["loader_starts"] = self._starts.rows()
         self._times.close_window(self._number)
         self._pending = window.finish(lambda: self._times.rows(self._number), noted, self._exits.is_ending)
         gone = self._retention.add(self._pending)
@@ -462,10 +463,10 @@ class Profiler:
         if pending:
             self._runs.close_after(self._number, self._recent, perf_counter_ns)
         if self._after_first is not None and self._number > self._after_first:
-            rows = self._times.rows(self._after_first)
-            around = self._runs_around or self._runs.rows()
+            late = {"steps": self._times.rows(self._after_first), "loader_starts": self._starts.rows()}
+            late["unprofiled"] = self._runs_around or self._runs.rows()
             for each in pending:
-                each.update(steps=rows, unprofiled=around, problems=self._troubles.rows())
+                each.update(problems=self._troubles.rows(), **late)
         self._runs_around = None
         self._times.forget_after()
         self._recent = self._times.recent

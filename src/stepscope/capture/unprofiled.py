@@ -8,6 +8,7 @@ lengths of those steps are the host's own time.
 
 from __future__ import annotations
 
+import gc
 import itertools
 import sys
 from collections.abc import Callable, Iterable
@@ -33,7 +34,7 @@ class UnprofiledRuns:
         self.after: dict[str, Any] | None = None
         self._is_after = False
         self._begin_at = self._end_at = _NEVER
-        self._open: tuple[int, int, bool, int] | None = None
+        self._open: tuple[int, int, bool, int, int] | None = None
 
     def plan_before(self, number: int, edge: int, skipped: int = SKIPPED) -> None:
         """Steps go unprofiled from `number` on, up to the window that begins at `edge`."""
@@ -63,7 +64,7 @@ class UnprofiledRuns:
             return True
         if self._open is None and number >= self._begin_at and number < self._end_at:
             is_waited = self._wait()
-            self._open = number, now(), is_waited, workers_in_use()
+            self._open = number, now(), is_waited, workers_in_use(), _full_collections()
         return False
 
     def close(self, number: int, moments: Iterable[int], now: Callable[[], int]) -> None:
@@ -72,12 +73,13 @@ class UnprofiledRuns:
         self._begin_at = self._end_at = _NEVER
         if opened is None:
             return
-        first, began, was_waited, period = opened
+        first, began, was_waited, period, collections = opened
         is_waited = self._wait()
         edges = [began, *(moment for moment in moments if moment > began)][: number - first + 1]
         if len(edges) < 2 or number - first != len(edges) - 1:
             return  # more steps than moments are kept
         run = _summarise(first, edges, now(), period) | {"synchronised": was_waited and is_waited}
+        run["full_collections"] = _full_collections() - collections
         if self._is_after:
             self.after = run
         else:
@@ -137,6 +139,14 @@ def _scatter(lengths: list[int], period: int) -> float:
 
 def _rounded(steps: int, period: int) -> int:
     return min(_MOST_STEPS // period * period, -(-steps // period) * period) or steps
+
+
+def _full_collections() -> int:
+    """How often Python has looked at all of its objects for garbage: with those of a framework each time takes 0.1 s and more."""
+    try:
+        return int(gc.get_stats()[-1]["collections"])
+    except (IndexError, KeyError, TypeError):  # another implementation of Python
+        return 0
 
 
 def workers_in_use() -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import field, replace
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 import polars as pl
 
@@ -21,6 +21,7 @@ from stepscope.analysis.findings.faults import Fault
 from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.ready_batches import is_of_workers, with_whole_waits
 from stepscope.analysis.findings.spread import Spread, spread_of
+from stepscope.analysis.findings.step_times import StepTimes
 from stepscope.analysis.host.functions import where
 from stepscope.analysis.host.loops import Loops, find_loops
 from stepscope.analysis.host.names import STAGES_COPY
@@ -31,9 +32,7 @@ from stepscope.analysis.memory import DeviceMemory
 from stepscope.analysis.replay.plan import SPEEDS, USUAL, Plan
 from stepscope.analysis.snapshot.explain import Explained
 from stepscope.analysis.steps.find import Steps
-from stepscope.analysis.steps.loader_starts import LoaderStarts, find_loader_starts
-from stepscope.analysis.steps.rhythm import Rhythm, find_rhythm
-from stepscope.analysis.steps.usual import outliers, outliers_of_few, usual
+from stepscope.analysis.steps.usual import usual
 from stepscope.lazy import dataclass
 from stepscope.native.host import replay as native
 from stepscope.registers.calibration.profiler import (
@@ -53,7 +52,6 @@ from stepscope.registers.policy.findings import (
     STEPS_TO_KNOW_WARM_UP,
     TOP_NAMES,
 )
-from stepscope.trace.frames import take_mean
 from stepscope.trace.lookup import is_named
 from stepscope.trace.trace import Trace
 from stepscope.units import duration, percent
@@ -66,86 +64,6 @@ class Gain:
     saves_ns: int
     speedup: Interval
     left_ns: Interval | None
-
-
-@dataclass
-class StepTimes:
-    """The account of steps on one device, each slice with its length and name; which of the steps are slow."""
-
-    trace: Trace
-    steps: Steps
-    account: Account
-    device: int | None
-
-    @cached_property
-    def slices(self) -> pl.DataFrame:
-        """The account of the device, with the length of each slice and the name that it is charged to."""
-        return self._named(self.account.of_device(self.device))
-
-    def slices_in(self, steps: pl.Series) -> pl.DataFrame:
-        """Those of some steps."""
-        mine = self.account.of_device(self.device)
-        return self._named(mine.filter(pl.col("step").is_in(steps.implode())))
-
-    def _named(self, mine: pl.DataFrame) -> pl.DataFrame:
-        names = self.trace.events["name"].gather(mine["named_by"])
-        return mine.with_columns(ns=pl.col("end_ns") - pl.col("start_ns"), name=names).with_row_index("slice")
-
-    @cached_property
-    def lengths(self) -> pl.DataFrame:
-        """step, ns of all steps, in order."""
-        mine = self.account.parts.filter(pl.col("device").eq_missing(self.device))
-        return mine.group_by("step").agg(pl.col("ns").sum()).sort("step")
-
-    @cached_property
-    def outliers(self) -> pl.DataFrame:
-        """Slow steps (stepscope.statistics.slow_steps); none where there are too few steps, but those in which workers start."""
-        found = outliers(self.lengths)
-        if len(found) or self.loader_starts is None:
-            return found
-        return outliers_of_few(self.lengths).filter(pl.col("step").is_in(self.loader_starts.steps))
-
-    @cached_property
-    def rhythm(self) -> Rhythm | None:
-        """Slow steps that come back without the profiler."""
-        return find_rhythm(self.trace) if self.steps.source == "marker" else None
-
-    @cached_property
-    def loader_starts(self) -> LoaderStarts | None:
-        """Steps in which a loader starts its workers again."""
-        return find_loader_starts(self.trace)
-
-    @cached_property
-    def restarts(self) -> pl.DataFrame:
-        """Those of the slow steps."""
-        steps = self.loader_starts.steps if self.loader_starts is not None else ()
-        return self.outliers.filter(pl.col("step").is_in(steps))
-
-    @property
-    def usual_share(self) -> float:
-        """What a change of usual steps acts on: their number over all, or where workers start again and again, their time."""
-        if self.restarts.is_empty():
-            return self.usual_count / max(1, len(self.lengths))
-        if self.rhythm is not None:
-            return self.rhythm.usual_share * (1 - 1 / self.rhythm.period)
-        return 1 - int(self.outliers["ns"].sum()) / max(1, int(self.lengths["ns"].sum()))
-
-    @property
-    def usual_ns(self) -> float:
-        """The mean length of those that are not slow."""
-        return take_mean(usual(self.lengths, self.outliers)["ns"])
-
-    @property
-    def usual_count(self) -> int:
-        """Steps that are not slow."""
-        return max(1, len(self.lengths) - len(self.outliers))
-
-    @cached_property
-    def mean_ns(self) -> float | None:
-        """Of all whole steps, as recorded."""
-        mine = pl.col("device").eq_missing(self.device) & ~pl.col("partial")
-        whole = self.steps.windows.filter(mine).select(pl.col("end_ns") - pl.col("start_ns")).to_series()
-        return cast("float | None", whole.mean())
 
 
 @dataclass
@@ -291,9 +209,11 @@ class Case:
         if self.basis.source == RECORDED:
             return self.step_ns
         rhythm = self.recorded.rhythm
-        if rhythm is None or self.recorded.restarts.is_empty():
+        if rhythm is None or not self.recorded.has_restarts:
             return self.basis.ns
-        return self.basis.ns * rhythm.usual_share
+        # The host's usual steps are shorter where the device has run dry before them: it works as long in each.
+        work = self._plan_of_recording.busiest_ns() / max(1, len(self.lengths))
+        return min(self.basis.ns, max(work, self.basis.ns * rhythm.usual_share))
 
     @cached_property
     def unprofiled_share(self) -> float:
@@ -309,7 +229,7 @@ class Case:
     @property
     def saved_of_ns(self) -> float:
         """The step that savings are a part of, without the profiler: the mean one, where recorded slow steps count as usual ones."""
-        alike = self.basis.source == RECORDED and self.recorded.restarts.is_empty()
+        alike = self.basis.source == RECORDED and not self.recorded.has_restarts
         slow = alike and len(self.recorded.outliers) > 0
         return (self.recorded.usual_ns if slow else self.basis.ns) * self.unprofiled_share
 
@@ -370,6 +290,8 @@ class Case:
         rhythm = self.recorded.rhythm
         if rhythm is None or len(self.recorded.outliers) or len(self.recorded.lengths) >= rhythm.period:
             return False
+        if self.recorded.noted_starts is not None:
+            return False
         if self.had_ready_batches and is_of_workers(input_facts(self.trace), rhythm):
             return False
         is_half = rhythm.mean_ns > OTHER_STEPS * rhythm.usual_ns
@@ -381,7 +303,7 @@ class Case:
         recorded = self.recorded.mean_ns or self.step_ns
         if self.lacks_slow_steps:
             return True
-        if self.had_ready_batches:
+        if self.had_ready_batches or self.recorded.noted_starts is not None:
             return False
         return self.basis.source != RECORDED and self.basis.ns > OTHER_STEPS * recorded
 

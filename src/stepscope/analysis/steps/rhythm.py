@@ -53,12 +53,27 @@ def lengths_around(trace: Trace) -> list[int]:
     return [length for run in _runs_around(trace) for length in run]
 
 
+def numbered_lengths(trace: Trace) -> dict[int, int]:
+    """The same by the numbers of the steps."""
+    found: dict[int, int] = {}
+    for run in _noted_around(trace):
+        first = run.get("first") if isinstance(run, dict) else None
+        if isinstance(first, int):
+            found |= dict(enumerate(_durations(run), first))
+    return found
+
+
 def _runs_around(trace: Trace) -> list[list[int]]:
-    """Those before the window and those after it; none where the steps are not whole ones."""
+    """Those before the window and those after it."""
+    return [run for run in map(_durations, _noted_around(trace)) if run]
+
+
+def _noted_around(trace: Trace) -> tuple[object, ...]:
+    """As the capture noted them; none where the steps are not whole ones."""
     noted = trace.info.capture.get("steps")
     if not isinstance(noted, dict) or trace.info.capture.get("regions") is not None:
-        return []
-    return [run for run in map(_durations, (noted.get("before"), noted.get("after"))) if run]
+        return ()
+    return noted.get("before"), noted.get("after")
 
 
 def _durations(run: object) -> list[int]:

@@ -110,3 +110,29 @@ def test_a_host_that_waits_for_the_device_now_and_then_lacks_none() -> None:
     bursts["steps"]["before"]["durations_ns"] = lengths * 4
     bursts["unprofiled_step"]["mean_ns"] = USUAL * 1_000
     assert not case_of((), count=3, capture=bursts).lacks_slow_steps
+
+
+def noted(period: int, start_ns: int = 600_000, wait_ns: int = 600_000) -> dict[str, Any]:
+    """The same with starts that the capture noted in the last step of each epoch."""
+    steps = range(period - 1, 4 * period, period)
+    rows = [{"step": step, "workers": 3, "start_ns": start_ns, "wait_ns": wait_ns} for step in steps]
+    return {**timed(period), "loader_starts": rows}
+
+
+def test_starts_around_the_window_are_promised_though_none_was_recorded() -> None:
+    case = case_of((), capture=noted(6))
+    found = found_in(case)
+    (first, mine), *_ = found.items()
+    assert first == "input-bound"
+    # 467 µs on average and 200 between starts; at worst the whole wait for the first batch of each stays.
+    assert mine.speedup.low == pytest.approx(467 / 300, rel=0.1)
+    assert mine.speedup.high == pytest.approx(467 / 200, rel=0.1)
+    assert "starts 3 worker processes again in one of 6 steps, which takes 1.80 ms" in mine.detail
+    assert "step-outliers" not in found
+    assert case.basis_ns == pytest.approx(USUAL * 1_000, rel=1e-3)
+
+
+def test_starts_that_take_little_of_the_slow_steps_are_not_their_cause() -> None:
+    found = found_in(case_of((), capture=noted(6, start_ns=200_000, wait_ns=200_000)))
+    assert "input-bound" not in found
+    assert "step-outliers" in found

@@ -10,10 +10,11 @@ from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.rule import Rule
 from stepscope.analysis.findings.spread import OF_BOUNDS
 from stepscope.analysis.steps.loader_starts import LoaderStarts
+from stepscope.analysis.steps.rhythm import Rhythm
 from stepscope.registers.policy.findings import NAMED_STEPS, WORTH_A_FINDING
 from stepscope.registers.policy.steps import FIRST_BATCH_STAYS, UNKNOWN_PERIOD_TAIL
 from stepscope.trace.frames import take_mean
-from stepscope.units import duration
+from stepscope.units import duration, percent
 
 FIX = (
     "Keep the workers: DataLoader(persistent_workers=True). An epoch of more batches (a sampler that goes on, or repeats the data) "
@@ -24,6 +25,8 @@ FIX = (
 def find_restarts(case: Case, rule: Rule[Case]) -> Finding | None:
     """What steps in which workers are started again cost, if that is enough to show."""
     recorded = case.recorded
+    if recorded.noted_starts is not None and recorded.rhythm is not None:
+        return _find_noted(case, rule, recorded.noted_starts, recorded.rhythm)
     starts, slow = recorded.loader_starts, recorded.restarts
     if starts is None or slow.is_empty():
         return None
@@ -46,6 +49,33 @@ def find_restarts(case: Case, rule: Rule[Case]) -> Finding | None:
             "workers": starts.workers,
             "period": period[1] if is_known else None,
         },
+        share=round(share, 4),
+        saves_ns_per_step=gain.saves_ns,
+        speedup=gain.speedup,
+        left_ns_per_step=gain.left_ns,
+    )
+
+
+def _find_noted(case: Case, rule: Rule[Case], starts: LoaderStarts, rhythm: Rhythm) -> Finding | None:
+    """The same where all of these steps are outside of the window: the capture noted the starts."""
+    extra = rhythm.slow_ns - rhythm.usual_ns
+    share = extra / rhythm.period / rhythm.mean_ns
+    if share < WORTH_A_FINDING:
+        return None
+    # The mean step is known, and the device has its work to do in each.
+    least = case.work_ns(case.plan) if case.replay_fits else rhythm.usual_ns
+    lefts = [
+        max(least, case.basis.ns - (extra - stays * min(starts.wait_ns, extra)) / rhythm.period)
+        for stays in (0.0, FIRST_BATCH_STAYS, 1.0)
+    ]
+    left = Interval(*(min(1.0, ns / case.basis.ns) for ns in lefts))
+    gain = case.gain(left, of_all=True, code=rule.code, spread=OF_BOUNDS)
+    return rule.finding(
+        f"A DataLoader starts {_processes(starts)} again in one of {rhythm.period} steps, which takes {duration(rhythm.slow_ns)} where the others take {duration(rhythm.usual_ns)}: "
+        f"{percent(share)} of the job's time. The first batch after a start is waited for {duration(starts.wait_ns)}. The capture noted this around the window, where no such step is.",
+        FIX,
+        title=rule.title_for(case.device is not None),
+        evidence={"noted_steps": list(starts.steps), "workers": starts.workers, "period": rhythm.period},
         share=round(share, 4),
         saves_ns_per_step=gain.saves_ns,
         speedup=gain.speedup,
