@@ -98,7 +98,7 @@ class TorchBackend(Collector):
     def save(self) -> list[Recorded]:
         path = self._folder / f"trace{ENDING}"
         self._profiler.export_chrome_trace(str(path))
-        self._profiler = None
+        self._free_results()
         if self._stretches.was_paused:
             self._stretches.pause()
             cut(path, self._stretches.done)
@@ -107,7 +107,7 @@ class TorchBackend(Collector):
     def _let_go(self) -> None:
         self.end_step()
         self._mark = unmarked
-        profiler, self._profiler = self._profiler, None
+        profiler = self._profiler
         if self._is_running and profiler is not None:
             self._is_running = False
             profiler.stop_trace()
@@ -115,6 +115,14 @@ class TorchBackend(Collector):
             # Prepared but never started: torch has no other way to let go of the collector.
             profiler.start_trace()
             profiler.stop_trace()
+        self._free_results()
+
+    def _free_results(self) -> None:
+        """Now, while the job waits. torch's object refers to itself, so a collection of garbage would free it: up to a second, in
+        a step that is not recorded and may be timed."""
+        profiler, self._profiler = self._profiler, None
+        if profiler is not None:
+            profiler.profiler = None
 
     def _synchronize(self) -> None:
         """So that work from before the window does not run into it, and work of the window is all recorded."""
@@ -159,7 +167,7 @@ class LightTorchBackend(TorchBackend):
     def save(self) -> list[Recorded]:
         path = self._folder / f"trace{ENDING}"
         self._profiler.export_chrome_trace(str(path))
-        self._profiler = None
+        self._free_results()
         return [packed(path, ENDING)]
 
 
