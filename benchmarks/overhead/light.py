@@ -10,6 +10,7 @@ stepscope, and packs what that left into OUT/light_*.tar.
 
 from __future__ import annotations
 
+import gc
 import json
 import statistics
 import subprocess
@@ -26,7 +27,7 @@ from typing import Any
 import stepscope
 from benchmarks.overhead.light_jobs import JOBS, Step
 
-ROUNDS = 7
+ROUNDS = 8  # half of them in the opposite order
 STEPS = 12
 WARM_UP = 8
 # Twelve steps of 90 µs would time a hiccup of the machine.
@@ -73,6 +74,7 @@ def _job(framework: str, step: Step, place: Path) -> None:
     times: dict[str, list[float]] = {mode: [] for mode in MODES}
     for number in range(ROUNDS):
         for mode in MODES if number % 2 else MODES[::-1]:
+            gc.collect()  # the results of torch's own profiler: up to a second of the next turn
             with _OPENED[mode](framework) as marks:
                 times[mode].append(_mean(framework, step, marks, steps))
     medians = {mode: statistics.median(found) for mode, found in times.items()}
@@ -87,8 +89,10 @@ def _job(framework: str, step: Step, place: Path) -> None:
 
 
 def _ratio(times: list[float], others: list[float]) -> float:
-    """The median over rounds: a host that others use too changes its speed between them, less within one."""
-    return statistics.median(time / other for time, other in zip(times, others, strict=True))
+    """The median over rounds, since a host that others use changes its speed less within one; the mean of both orders, since the
+    first window after steps without one costs more."""
+    ratios = [time / other for time, other in zip(times, others, strict=True)]
+    return statistics.geometric_mean(statistics.median(ratios[start::2]) for start in (0, 1))
 
 
 def _mean(framework: str, step: Step, marks: Any, steps: int = STEPS) -> float:
