@@ -20,6 +20,7 @@ from stepscope.registers.policy.device_findings import DETOUR_BYTES
 from stepscope.registers.policy.findings import LONG_PYTHON_NS, WORTH_A_FINDING
 from stepscope.registers.policy.useless_work import SMALL_RESULT, SMALL_RESULT_AFTERWARDS
 from stepscope.trace.scopes import ancestors, at_or_inside
+from stepscope.trace.trace import Trace
 
 
 @dataclass(frozen=True)
@@ -76,14 +77,14 @@ def _after(case: Case, away: pl.DataFrame) -> pl.Series:
 def _functions(case: Case, copies: pl.Series) -> pl.Series:
     """The calls of the user's functions that the copies come from."""
     asked = pl.concat([_launches(case, copies)["from"], _waits(case, copies)])
-    found: pl.Series = _users(case).gather(asked).drop_nulls().unique()
+    found: pl.Series = users_calls(case.trace).gather(asked).drop_nulls().unique()
     return found
 
 
-def _users(case: Case) -> pl.Series:
+def users_calls(trace: Trace) -> pl.Series:
     """For every event the call of a user's function that it is in, or null."""
-    events = case.trace.events
-    return ancestors(events, (events["kind"] == "python") & (host_codes(case.trace) == USER))
+    events = trace.events
+    return ancestors(events, (events["kind"] == "python") & (host_codes(trace) == USER))
 
 
 def _launches(case: Case, copies: pl.Series) -> pl.DataFrame:
@@ -92,7 +93,7 @@ def _launches(case: Case, copies: pl.Series) -> pl.DataFrame:
 
 def _waits(case: Case, copies: pl.Series) -> pl.Series:
     """The waits of users' functions during which copies begin that no function of theirs launched: outermost events."""
-    events, users = case.trace.events, _users(case)
+    events, users = case.trace.events, users_calls(case.trace)
     launches = _launches(case, copies)
     launched = launches["to"].filter(users.gather(launches["from"]).is_not_null())
     others = copies.filter(~copies.is_in(launched.implode()))

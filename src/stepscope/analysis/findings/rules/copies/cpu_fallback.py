@@ -12,19 +12,16 @@ from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.copies.round_trip_copy import round_trips
 from stepscope.analysis.findings.rules.host import optimizer_loop
 from stepscope.analysis.findings.rules.host.optimizer_loop import in_optimizer
+from stepscope.analysis.findings.transfers.host_ops import computed_on_host
 from stepscope.analysis.findings.transfers.staging import over_bus
-from stepscope.analysis.host.names import NO_COMPUTATION
 from stepscope.registers.calibration.kernels import FUSED_OPTIMIZER_LAUNCHES
 from stepscope.registers.calibration.launches import (
     HOST_OP_NS,
 )
 from stepscope.registers.calibration.profiler import WARM_DISPATCH_WORST
 from stepscope.registers.policy.findings import MAJORITY, WORTH_SHOWING
-from stepscope.trace.graphs import captured_calls
-from stepscope.trace.scopes import ancestors
 
 _COMPUTED_IN = ("python", "dispatch")  # parts of ops that the host computes: the long ones, and the others
-_LIBRARY_OP = r"^[A-Za-z_]\w*::\w"
 
 
 def find(case: Case) -> list[Finding]:
@@ -45,18 +42,9 @@ def _long_ops(case: Case) -> Finding | None:
     if case.device is None:
         return None  # the host is meant to compute
     events = case.trace.events
-    links = case.trace.links.filter(pl.col("why") == "launch")
-    # While a graph is captured its work is recorded into it: an op that does so computes nothing itself.
-    launching_calls = pl.concat([links["from"], captured_calls(case.trace)]).unique()
-    launches = pl.repeat(False, len(events), eager=True).scatter(launching_calls, True)
-    is_op = events["kind"] == "op"
-    launching = _with_outer(ancestors(events, is_op), launches)
     idle = case.free(pl.col("part").is_in(_COMPUTED_IN))
-    long = (is_op & (events["dur_ns"] >= HOST_OP_NS)).gather(idle["named_by"]).fill_null(False)
-    owned = idle.filter(long)
-    owned = owned.filter(~pl.col("named_by").is_in(launching.implode()))
-    name = pl.col("name").cast(pl.String)
-    owned = owned.filter(name.str.contains(_LIBRARY_OP) & ~name.str.contains(NO_COMPUTATION))
+    long = computed_on_host(case.trace) & (events["dur_ns"] >= HOST_OP_NS)
+    owned = idle.filter(long.gather(idle["named_by"]).fill_null(False))
     if case.per_step(owned) < WORTH_SHOWING * case.step_ns:
         return None
     updates = in_optimizer(events).gather(owned["named_by"]).fill_null(False)
@@ -94,17 +82,6 @@ def _on_device(case: Case, on_host: pl.Expr) -> Change:
     return Change(
         with_warm_caches(smallest, case.plan, WARM_DISPATCH_WORST), with_warm_caches(largest, case.plan)
     )
-
-
-def _with_outer(outer: pl.Series, launches: pl.Series) -> pl.Series:
-    """The ops in which something is launched, however deep; `outer` is the op around each event."""
-    found: pl.Series = outer.filter(launches).drop_nulls().unique()
-    nearest = found
-    while len(nearest):
-        nearest = outer.gather(nearest).drop_nulls().unique()
-        nearest = nearest.filter(~nearest.is_in(found.implode()))
-        found = pl.concat([found, nearest])
-    return found
 
 
 def _describe(case: Case, owned: pl.DataFrame, changed: Change) -> Finding:

@@ -26,9 +26,15 @@ from stepscope.analysis.xla.file_work import core_copies
 from stepscope.native.host import replay as native
 from stepscope.registers.calibration.launches import STAGED_COPY_NS
 from stepscope.registers.calibration.profiler import WARM_DISPATCH_WORST
-from stepscope.registers.policy.findings import WORTH_SHOWING
+from stepscope.registers.policy.findings import MAJORITY, WORTH_SHOWING
 
+MOSTLY_READS = "mostly_to_host"  # in the evidence
 _OF_INPUT = " It is the input of the step's answer: whether the next one is there in time to be sent earlier, a profile does not show."
+_FIX_OF_READS = {
+    "pytorch": "Copy to the host less often, or while the device computes: with non_blocking=True into pinned memory, on a side stream, and use the copy a step later.",
+    "jax": "Copy to the host less often, or while the device computes: x.copy_to_host_async() first, and read it a step later.",
+    ANY: "Copy to the host less often, or while the device computes, and use the copy a step later.",
+}
 _FIX_OF_INPUT = "Hand over one or two more inputs with jax.device_put before reading results, if they are known ahead; send as few bytes as possible (uint8 pictures, converted on the device)."
 
 
@@ -45,7 +51,18 @@ def find(case: Case) -> Finding | None:
     found = of_part(case, RULE, owned, lambda: _copied_beside(case, moving))
     if found is not None and sends_input_alone(case):
         _advise(case, found)
+    elif found is not None and not case.is_tpu and _mostly_reads(case, owned):
+        found.fix = _FIX_OF_READS.get(case.trace.info.framework or ANY) or _FIX_OF_READS[ANY]
+        found.evidence = {**found.evidence, MOSTLY_READS: True}
     return found
+
+
+def _mostly_reads(case: Case, owned: pl.DataFrame) -> bool:
+    """Whether most of the time is of copies to the host: no loader and no earlier input shortens these."""
+    read = case.trace.copies.filter(pl.col("direction").cast(pl.String) == "DtoH")["event"]
+    return int(owned.filter(pl.col("named_by").is_in(read.implode()))["ns"].sum()) > MAJORITY * int(
+        owned["ns"].sum()
+    )
 
 
 def _advise(case: Case, found: Finding) -> None:

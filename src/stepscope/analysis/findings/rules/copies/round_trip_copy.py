@@ -8,21 +8,32 @@ from stepscope.analysis.account.host_timeline import within
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.finding import Finding
-from stepscope.analysis.findings.host_results import host_results
+from stepscope.analysis.findings.host_results import host_results, users_calls
 from stepscope.analysis.findings.mostly import mostly_in
 from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.analysis.findings.rules.host.optimizer_loop import in_optimizer
 from stepscope.analysis.findings.transfers.copy_items import copy_items
+from stepscope.analysis.findings.transfers.host_state import host_state
 from stepscope.analysis.host.causes import host_causes
+from stepscope.analysis.host.functions import where
 from stepscope.lazy import dataclass
 from stepscope.names import short_name
 from stepscope.registers.policy.device_findings import DETOUR_BYTES
-from stepscope.registers.policy.findings import MAJORITY, WORTH_SHOWING
+from stepscope.registers.policy.findings import ARRAYS_OF_A_BATCH, MAJORITY, WORTH_SHOWING
+from stepscope.units import size
 
 _TYPE_RATIOS = (1, 2, 4, 8)  # of the same numbers in another type
 _LAST = 1 << 62
 _RESULTS = "Large results go to the host, which computes on them"
 _COMPUTE_FIRST = "Compute it on the device (argmax, topk, sums, comparisons) and copy the small result."
+_STATE = "State on the host is updated from the device in every step"
+_UPDATE_THERE = "Keep what every step updates (an average of the weights, statistics, metrics) on the device, beside the tensors that it is made of, and update it there: {how}. Copy it to the host only to save or evaluate it. Without the memory for it, update it every few steps."
+_HOW = {
+    "pytorch": "torch._foreach_lerp_(averages, weights, 1 - decay), or add_",
+    "jax": "in the jitted step, with the averages donated, as optax.ema does",
+    ANY: "in the compiled step",
+}
 _COMPUTED = "Data goes to the host, is computed on there, and comes back"
 
 
@@ -42,7 +53,7 @@ def find(case: Case) -> Finding | None:
     """Round trips in which the host copies, or computes with other code than the framework's ops."""
     trips = round_trips(case)
     if trips is None:
-        return _find_results(case)
+        return _find_state(case) or _find_results(case)
     if trips.host_computes and trips.by_ops:
         return None
     moved = int(case.trace.copies.filter(pl.col("event").is_in(trips.copies.implode()))["bytes"].sum())
@@ -60,6 +71,28 @@ def find(case: Case) -> Finding | None:
     return found
 
 
+def _find_state(case: Case) -> Finding | None:
+    """State that the host keeps and updates from tensors of the device."""
+    state = host_state(case, in_optimizer(case.trace.events))
+    if state is None:
+        return None
+    steps = max(1, len(case.lengths))
+    count, moved = len(state.copies) / steps, int(state.copies["bytes"].sum()) / steps
+    names = case.trace.events["name"].gather(state.ops).cast(pl.String).value_counts(sort=True)["name"]
+    ops = " and ".join(short_name(name) for name in names[:2])
+    detail = (
+        f"{case.of_step(case.per_step(state.owned))} passes while {count:,.0f} tensors ({size(moved)}) are copied to the host, "
+        f"where {ops} take them."
+    )
+    evidence = {"bytes_per_step": int(moved), "tensors_per_step": round(count)}
+    found = timed(case, RULE, state.owned, state.changed, detail, evidence, _STATE)
+    found.fix, found.where = (
+        _how_to_update(case),
+        where(case.trace, users_calls(case.trace).gather(state.ops)),
+    )
+    return found
+
+
 def _find_results(case: Case) -> Finding | None:
     """Large results that the host computes on: what it keeps of them is smaller, and the device could compute it."""
     results = host_results(case)
@@ -71,9 +104,15 @@ def _find_results(case: Case) -> Finding | None:
     detail = f"{case.of_step(case.per_step(results.owned))} passes while results are copied to the host and computed on there"
     detail += f"{mostly}."
     evidence = {"bytes_per_step": moved // max(1, len(case.lengths))}
-    found = timed(case, RULE, results.owned, results.changed, detail, evidence, _RESULTS)
-    found.fix, found.where = _COMPUTE_FIRST, case.places(computing)
+    is_state = len(results.copies) > ARRAYS_OF_A_BATCH * len(case.lengths)
+    title, fix = (_STATE, _how_to_update(case)) if is_state else (_RESULTS, _COMPUTE_FIRST)
+    found = timed(case, RULE, results.owned, results.changed, detail, evidence, title)
+    found.fix, found.where = fix, case.places(computing)
     return found
+
+
+def _how_to_update(case: Case) -> str:
+    return _UPDATE_THERE.format(how=_HOW.get(case.trace.info.framework or ANY) or _HOW[ANY])
 
 
 def round_trips(case: Case) -> Trips | None:
@@ -173,8 +212,8 @@ RULE: Rule[Case] = Rule(
     title="Data goes to the host and back",
     turn=80,
     page="device",
-    owns="the time from a copy to the host until the copy back, if nothing is launched in between; or large copies to the host and what the function that requested them computes before the next launch",
-    change="both copies, the wait and the host's part take no time; at best, nor do the ops that copy. Results are computed on the device: the copy with its staging and its memory (also where a wrapper of the framework frees it when the function returns), and the host's computation take no time. Computation that may work on the small result (less than a tenth of the longest, or less than half of it afterwards) disappears only at best; the wait remains",
+    owns="the time from a copy to the host until the copy back, if nothing is launched in between; or many tensors that are copied to the host, or one that an op updates something with in place, and what ops of the framework compute on them before the next launch, unless as many bytes come back or it is the optimizer; or large copies to the host and what the function that requested them computes before the next launch",
+    change="both copies, the wait and the host's part take no time; at best, nor do the ops that copy. State on the host is kept on the device: the copies, the waits for them and the ops that take them take no time; at best, nor does the loop around them. Results are computed on the device: the copy with its staging and its memory (also where a wrapper of the framework frees it when the function returns), and the host's computation take no time. Computation that may work on the small result (less than a tenth of the longest, or less than half of it afterwards) disappears only at best; the wait remains",
     fix={
         "pytorch": "Keep the data on the device: drop .cpu() and .numpy() between two steps of the same computation and use the op's device version.",
         ANY: "Keep the data on the device between two steps of the same computation.",
