@@ -109,33 +109,6 @@ def test_blocks_of_parts_that_other_processes_update() -> None:
     assert useless_backward.find(made) is None
 
 
-def adapters(updated: str) -> list[Op]:
-    """A backward pass in which gradients of frozen weights and of small adapters take turns."""
-    update = Op("aten::_fused_adamw_", updated, "multi_tensor_apply_kernel_adam", 10)
-
-    def layer(length: int) -> list[Op]:
-        weights = Op("aten::mm", "[[4096,8192],[8192,1024]]", GEMM, length, "autograd")
-        inputs = Op("aten::mm", "[[8192,4096],[4096,1024]]", GEMM, 100, "autograd")
-        node = Op(
-            f"{ENGINE} MmBackward0",
-            track="autograd",
-            sequence="1",
-            inside=(Op("MmBackward0", track="autograd", inside=(inputs, weights)),),
-        )
-        return [node, gradient("[4096,1024]"), gradient("[8,1024]")]
-
-    forward = Op("aten::mm", "[[8192,1024],[1024,4096]]", GEMM, 200, sequence="1")
-    step = Op("Optimizer.step#AdamW.step", kind="annotation", dtypes="-", inside=(update,))
-    return [forward, *layer(150), *layer(150), step]
-
-
-def test_frozen_weights_that_get_gradients_between_those_of_adapters() -> None:
-    found = useless_backward.find(case(*[adapters("[[[8,1024],[8,1024]]]")] * 3))
-    assert found is not None
-    assert 1.25 < found.speedup.mid < 1.7
-    assert useless_backward.find(case(*[adapters("[[[8,1024],[4096,1024]]]")] * 3)) is None
-
-
 def product(shapes: str, length: int = 400, kernel: str = SINGLE) -> Op:
     return Op("aten::mm", shapes, kernel, length, dtypes="float,float")
 

@@ -1,8 +1,11 @@
 """Weights that get a gradient in every pass and that no optimizer updates: frozen ones that still require a gradient.
 
-Where PyTorch writes down what an optimizer updates, these are the matrices of other shapes. It leaves out lists of more than 30
+Where PyTorch writes down what an optimizer updates, these are the weights of other shapes. It leaves out lists of more than 30
 tensors. The blocks of a kernel on lists then bound how many elements it covers: if all weights of a shape have more together,
 hardly any of them is among those.
+
+Products make their gradients, a part of the backward pass of convolutions and norms, sums where they are biases, and scatters where
+they are tables. Autocast then casts them, and if nothing clears them, each is added to that of the step before.
 """
 
 from __future__ import annotations
@@ -21,53 +24,119 @@ from stepscope.analysis.compute.unused_gradients import (
 from stepscope.analysis.compute.updated_blocks import updated_blocks
 from stepscope.analysis.formulas.constants import LIST_CHUNK
 from stepscope.registers.policy.findings import MAJORITY
+from stepscope.trace.columns import repeated
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
 
+Shape = tuple[int, ...]
 _MATRIX = 2
 _BACKWARD = r"Backward\d*$"
-_PRODUCTS = r"^aten::(mm|bmm)$"
+_OF_ONE_WEIGHT = r"\b(Mm|Addmm|Linear)Backward\d*$"
+_OF_CASTS = r"\bToCopyBackward\d*$"
+_PRODUCTS = ("aten::mm", "aten::bmm")
+_SUM = "aten::sum"
 _CONVOLVES = "aten::convolution_backward"
-_OF_WEIGHTS = r"(?i)wgrad"
+_LOOKS_UP = "aten::embedding_dense_backward"
+_CASTS = "aten::copy_"
+_NORM = r"^aten::\w*(layer|rms|group)_norm\w*_backward$"
+_MAKERS = rf"^({'|'.join((*_PRODUCTS, _SUM, _CONVOLVES, _LOOKS_UP, _CASTS))})$|{_NORM}"
+# These ops make the gradients of their inputs as well, by other kernels.
+_PARTS = ((rf"^{_CONVOLVES}$", r"(?i)w_?grad|grad_?weight"), (_NORM, r"(?i)gamma|beta"))
 
 
-def unused_products(trace: Trace) -> pl.Series:
-    """The kernels that compute gradients of such weights."""
-    nothing = pl.Series("event", [], dtype=pl.UInt32)
-    shapes = _unused_shapes(trace)
-    if not shapes:
-        return nothing
-    events = trace.events
-    ops = find_named(trace, rf"{_PRODUCTS}|^{_CONVOLVES}$").select("id", op_name="name")
-    nodes = find_named(trace, _BACKWARD)["id"]
-    inside = ancestors(events, events["id"].is_in(nodes.implode())).gather(ops["id"]).is_not_null()
-    ops = ops.filter(inside).join(
-        trace.ops.select(id="event", shapes=pl.col("shapes").cast(pl.String)), on="id"
-    )
-    texts = ops.select("op_name", "shapes").unique().drop_nulls()
-    mine = [_makes(name == _CONVOLVES, text, shapes) for name, text in texts.iter_rows()]
-    wanted = ops.join(texts.filter(pl.Series(mine, dtype=pl.Boolean)), on=["op_name", "shapes"], how="semi")
-    kernels = trace.kernels.select("event", id="op").join(wanted, on="id")
-    name = events["name"].gather(kernels["event"]).cast(pl.String)
-    found: pl.Series = kernels["event"].filter(
-        (kernels["op_name"] != _CONVOLVES) | name.str.contains(_OF_WEIGHTS)
-    )
+def unused_weight_ops(trace: Trace) -> pl.DataFrame:
+    """id of the ops that make gradients of such weights or add them up, and `only`: by their names, which of their kernels, if not all."""
+    wanted = _unused_shapes(trace)
+    if not wanted:
+        return pl.DataFrame(schema={"id": pl.UInt32, "only": pl.String})
+    only = pl.coalesce(pl.when(pl.col("op").str.contains(op)).then(pl.lit(names)) for op, names in _PARTS)
+    made = _makers(trace, wanted).select("id", only=only)
+    gradients = find_gradients(trace)
+    texts = [text for text in gradients["shape"].unique() if _shape_of(text) in wanted]
+    added = gradients.filter(pl.col("shape").is_in(texts)).select("id", only=pl.lit(None, pl.String))
+    return pl.concat([made, added])
+
+
+def unused_weight_kernels(trace: Trace, ops: pl.DataFrame) -> pl.Series:
+    """The kernels of these ops that do so."""
+    of_ops, kernels = _within(trace.events, ops["id"]), trace.kernels.select("event", "op")
+    rows = kernels.with_columns(id=of_ops.gather(kernels["op"])).join(ops, on="id", maintain_order="left")
+    names = trace.events["name"].gather(rows["event"]).cast(pl.String)
+    found: pl.Series = rows.filter(pl.col("only").is_null() | names.str.contains(rows["only"]))["event"]
     return found
 
 
-def _makes(convolves: bool, text: str, wanted: set[tuple[int, ...]]) -> bool:
-    """Whether an op of these shapes makes a gradient of one of the wanted ones, or of its transpose."""
-    shapes = _decoded(text)
-    if convolves:
-        return len(shapes) > _MATRIX and tuple(shapes[2]) in wanted
-    if len(shapes) != _MATRIX or min(map(len, shapes)) < _MATRIX:
+def _within(events: pl.DataFrame, chosen: pl.Series) -> pl.Series:
+    """For each event the chosen one that it is or that it is in, or null."""
+    among = repeated(False, len(events), pl.Boolean).scatter(chosen, True)
+    own = pl.when(among).then(events["id"])
+    found: pl.Series = pl.select(pl.coalesce(own, ancestors(events, among))).to_series()
+    return found
+
+
+def _makers(trace: Trace, wanted: set[Shape]) -> pl.DataFrame:
+    """id, op of what makes the gradients in the nodes of autograd."""
+    events, nodes = trace.events, find_named(trace, _BACKWARD).select(node="id", of="name")
+    ops = find_named(trace, _MAKERS).select("id", op="name")
+    texts = pl.col("shapes", "concrete_inputs").cast(pl.String)
+    ops = ops.with_columns(node=_within(events, nodes["node"]).gather(ops["id"])).join(nodes, on="node")
+    ops = ops.join(trace.ops.select(texts, id="event"), on="id").drop_nulls("shapes").sort("id")
+    is_product = pl.col("op").is_in(_PRODUCTS)
+    products = _products(ops.filter(is_product), wanted)
+    calls = ops.filter(~is_product).select("op", "shapes", "concrete_inputs").unique()
+    mine = [_makes(op, shapes, inputs, wanted) for op, shapes, inputs in calls.iter_rows()]
+    calls = calls.filter(pl.Series(mine, dtype=pl.Boolean))
+    others = ops.filter(~is_product).join(calls, on=calls.columns, how="semi", nulls_equal=True)
+    of_layer = pl.col("node").is_in(products["node"].implode())
+    is_cast = pl.col("of").str.contains(_OF_CASTS)
+    others = others.filter((pl.col("op") != _SUM) | of_layer, (pl.col("op") != _CASTS) | is_cast)
+    return pl.concat([products, others]).select("id", "op")
+
+
+def _products(ops: pl.DataFrame, wanted: set[Shape]) -> pl.DataFrame:
+    """Those that make such gradients: one for each layer with one weight, since that of its input may have the shape of another one.
+
+    They take equally long: the same three sides are multiplied.
+    """
+    texts = ops["shapes"].unique().to_list()
+    mine = ops.filter(pl.col("shapes").is_in([text for text in texts if _is_product(text, wanted)]))
+    turn = pl.int_range(pl.len()).over("node")
+    return mine.filter((turn == 0) | ~pl.col("of").str.contains(_OF_ONE_WEIGHT))
+
+
+def _is_product(text: str, wanted: set[Shape]) -> bool:
+    """Whether a product of these factors has a wanted shape, either way round."""
+    given = _decoded(text)
+    if len(given) != _MATRIX or min(map(len, given)) < _MATRIX:
         return False
-    rows, columns = shapes[0][-2], shapes[1][-1]
-    return (rows, columns) in wanted or (columns, rows) in wanted
+    made = given[0][-2], given[1][-1]
+    return made in wanted or made[::-1] in wanted
 
 
-def _unused_shapes(trace: Trace) -> set[tuple[int, ...]]:
-    """Shapes of matrices most of whose gradients nothing uses, if they are most of all gradients."""
+def _makes(op: str, shapes: str, inputs: str | None, wanted: set[Shape]) -> bool:
+    """Whether an op other than a product makes a gradient of one of the wanted shapes."""
+    given = _decoded(shapes)
+    if op == _CONVOLVES:
+        return len(given) > _MATRIX and tuple(given[2]) in wanted
+    if op == _SUM:
+        return bool(given) and len(given[0]) == _MATRIX and tuple(given[0][1:]) in wanted
+    if op == _CASTS:
+        return bool(given) and tuple(given[0]) in wanted
+    if op == _LOOKS_UP:
+        return bool(given) and (_rows_of(inputs), *given[0][-1:]) in wanted
+    return any(len(one) == 1 and tuple(one) in wanted for one in given)
+
+
+def _rows_of(inputs: str | None) -> int:
+    """How many rows a table has: the third argument of the op, 0 where it is not known."""
+    try:
+        return int(msgspec.json.decode(inputs or "", type=list[str])[2])
+    except (msgspec.DecodeError, ValueError, IndexError):
+        return 0
+
+
+def _unused_shapes(trace: Trace) -> set[Shape]:
+    """Shapes of weights most of whose gradients nothing uses, if they are most of all gradients."""
     gradients, updates = find_gradients(trace), find_updates(trace)
     sharded = (trace.events["role"] == "collective").any()
     if gradients.is_empty() or updates.is_empty() or sharded:
@@ -81,16 +150,31 @@ def _unused_shapes(trace: Trace) -> set[tuple[int, ...]]:
         unused = {text for text, size in total.items() if size > most > 0}
     else:
         unused = set(total) - set(updates["shape"])
-    unused = {text for text in unused if "," in text and total[text] > 0}
+        if _are_updated_elsewhere(updates, set(total), sum(total[text] for text in unused)):
+            return set()
+    unused = {text for text in unused if total[text] > 0}
     if sum(total[text] for text in unused) <= MAJORITY * sum(total.values()):
         return set()
-    return {tuple(_decoded(f"[{text}]")[0]) for text in unused}
+    return {_shape_of(text) for text in unused}
+
+
+def _are_updated_elsewhere(updates: pl.DataFrame, known: set[str], unused: int) -> bool:
+    """Whether the optimizer updates as much in other shapes, such as one long vector of all weights, or nothing that got a gradient."""
+    own = updates.select("shape", "count").unique("shape").rows()
+    others = sum(count * size_of(text) for text, count in own if text not in known)
+    return others >= unused or not any(text in known for text, _ in own)
 
 
 def _most_updated(trace: Trace, optimizers: pl.Series) -> int:
-    """Elements that the kernels of an optimizer step cover at most; 0 where other kernels update as well."""
-    covered = updated_blocks(trace, optimizers)["blocks"].max()
+    """Elements that the optimizers' kernels cover at most in a step; 0 where other kernels update as well."""
+    blocks = updated_blocks(trace, optimizers).group_by("optimizer").agg(pl.col("blocks").max())
+    by_step = blocks.group_by(trace.events["step"].gather(blocks["optimizer"])).agg(pl.col("blocks").sum())
+    covered = by_step["blocks"].max()
     return LIST_CHUNK * covered if isinstance(covered, int) else 0
+
+
+def _shape_of(text: str) -> Shape:
+    return tuple(next(iter(_decoded(f"[{text}]")), ()))
 
 
 def _decoded(text: str) -> list[list[int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.analysis.compute.unused_gradients import NODE, find_named, unused_nodes
-from stepscope.analysis.compute.unused_weights import unused_products
+from stepscope.analysis.compute.unused_weights import unused_weight_kernels, unused_weight_ops
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.device_work import free_of_work, without_work
@@ -28,19 +28,21 @@ _OF_GRADIENTS = b"transpose(jvp"
 
 
 def find(case: Case) -> Finding | None:
-    """Nodes of autograd that run after the last parameter of the optimizer has its gradient."""
+    """Nodes of autograd that run after the last parameter of the optimizer has its gradient, and what makes gradients of other weights before."""
     if case.has_found(RULE.code):
         return None  # by layers that a later pass goes through again
     if case.runs_programs:
         return _in_programs(case)
     nodes = unused_nodes(case.trace)
-    inside = at_or_below(case.trace.events, nodes)
+    weights = unused_weight_ops(case.trace)
+    if case.workload == INFERENCE:
+        weights = weights.clear()
+    whole = weights.filter(pl.col("only").is_null())["id"]
+    inside = at_or_below(case.trace.events, pl.concat([nodes, whole.rename("event")]))
     if case.device is None:
         return _on_host(case, inside)
     kernels = case.trace.kernels.filter(pl.col("op").is_in(inside.implode()))["event"]
-    if kernels.is_empty() and case.workload != INFERENCE:
-        kernels = unused_products(case.trace)
-        inside = case.trace.kernels.filter(pl.col("event").is_in(kernels.implode()))["op"]
+    kernels = pl.concat([kernels, unused_weight_kernels(case.trace, weights)]).unique()
     owned = case.free(pl.col("part") == "compute", pl.col("named_by").is_in(kernels.implode()))
     ns = case.per_step(owned)
     if ns < WORTH_A_FINDING * case.step_ns:
@@ -134,7 +136,7 @@ RULE: Rule[Case] = Rule(
     turn=177,
     turn_without_device=106,
     page="ops",
-    owns="kernels of the backward pass after the last gradient that the next optimizer step uses; those of layers that the pass goes through again after it; otherwise, products that compute gradients of weights that the optimizer does not update. A learning rate of zero counts as no update, where the capture found one. Of programs of JAX, what is needed only for gradients and optimizer state of weights that are returned as they were given, since their update is multiplied by zero or dropped. Without a device, the ops of the same part of the backward pass",
+    owns="kernels of the backward pass after the last gradient that the next optimizer step uses; those of layers that the pass goes through again after it; work that computes gradients of weights whose shapes the optimizer does not update, or adds them up, if they are most of all gradients. A learning rate of zero counts as no update, where the capture found one. Of programs of JAX, what is needed only for gradients and optimizer state of weights that are returned as they were given, since their update is multiplied by zero or dropped. Without a device, the ops of the same part of the backward pass",
     change="they are neither launched nor run; if they are most of the backward pass, the rest is dispatched in 75 to 90 % of its time, without autograd's bookkeeping. In a program of JAX, kernels with several results write, at best, only those still needed",
     fix={
         "pytorch": "Stop the backward pass where training ends: requires_grad_(False) on frozen layers (a learning rate of 0 does not stop it), torch.no_grad() around a teacher or target network, detach() on what a loss must not reach (in a GAN: discriminator(fake.detach())).",
