@@ -162,7 +162,7 @@ def _sorted_axis(one: Instruction) -> int | None:
 
 def _reach(one: Instruction, axis: int, length: int) -> int | None:
     """How far a slice reaches from the nearer end of a row; None where that is more than a few entries."""
-    bounds = _bounds(one.slices)
+    bounds = bounds_of(one.slices)
     if axis >= len(bounds):
         return None
     start, limit = bounds[axis]
@@ -170,7 +170,7 @@ def _reach(one: Instruction, axis: int, length: int) -> int | None:
     return reach if 0 < reach <= SORT_KEPT_MOST * length else None
 
 
-def _bounds(slices: bytes) -> list[tuple[int, int]]:
+def bounds_of(slices: bytes) -> list[tuple[int, int]]:
     """Where a slice starts and ends in each dimension."""
     found = []
     for message in _DIMENSION.findall(slices):

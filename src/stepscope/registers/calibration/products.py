@@ -209,3 +209,30 @@ IMPOSSIBLE_RATE = measured(
     when="2026-11-18",
     seen="1.9 to 234 where an op is given a whole table of embeddings or a whole KV cache",
 )
+BASIS_VECTOR_BEST = measured(
+    "BASIS_VECTOR_BEST",
+    0.8,
+    unit="× the time for each vector that a derivative is carried for",
+    device="H200",
+    how="two networks of five layers trained on their own derivatives: jacrev against jacfwd (16 and 3 vectors), and hessian against jvp of jvp (6 and 1); the range was chosen around them",
+    when="2026-11-19",
+    seen="the step was 0.99 and 0.99 of what equal vectors leave",
+)
+BASIS_VECTOR_WORST = measured(
+    "BASIS_VECTOR_WORST",
+    1.3,
+    unit="× the time for each vector that a derivative is carried for",
+    device="H200",
+    how="two networks of five layers trained on their own derivatives: jacrev against jacfwd (16 and 3 vectors), and hessian against jvp of jvp (6 and 1); the range was chosen around them",
+    when="2026-11-19",
+    seen="the step was 0.99 and 0.99 of what equal vectors leave",
+)
+BASIS_VECTOR_BEST_ON_HOST = measured(
+    "BASIS_VECTOR_BEST_ON_HOST",
+    0.3,
+    unit="× the time for each vector that a derivative is carried for, on a CPU",
+    device="2 cores of an x86-64 server, with other load",
+    how="jacrev against jacfwd (16 and 3 vectors) of four layers of 128 units, 128 and 1024 samples: fewer vectors fit into caches",
+    when="2026-11-19",
+    seen="the step was 1.2 to 3 times as fast as what equal vectors leave",
+)

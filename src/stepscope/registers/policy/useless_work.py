@@ -358,3 +358,9 @@ FROZEN_BY_ARGUMENTS_MOST = policy(
     unit="arguments",
     why="of a training program that are taken for zero one after the other: each asks again what all of its results need",
 )
+BASIS_NEEDED_MOST = policy(
+    "BASIS_NEEDED_MOST",
+    0.75,
+    unit="share of the vectors that a derivative is carried for",
+    why="that would do: with more there is little to gain, and the other direction may cost a little more for each",
+)
