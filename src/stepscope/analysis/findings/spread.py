@@ -213,6 +213,7 @@ _RARE = frozenset(
     (
         "dropout-in-inference",
         "edge-messages",
+        "expanded-copies",
         "fft-length",
         "full-sort",
         "one-hot-product",

@@ -226,6 +226,18 @@ REPEATED_ROWS_MOST = policy(
     unit="times the share of the table's rows",
     why="smaller products reach less of the peak, and kernels that do several things stay in part",
 )
+EXPANDED_LEAST = policy(
+    "EXPANDED_LEAST",
+    2.0,
+    unit="times the elements",
+    why="that a copy writes of what it repeats: a head that two others share is the least that grouped queries have",
+)
+READER_WITHIN_CALLS = policy(
+    "READER_WITHIN_CALLS",
+    40,
+    unit="calls of the program",
+    why="after which a copy of repeated keys or values is read: rotary embeddings and masks come in between, a layer has more",
+)
 FUSED_GATHER_LEAST = policy(
     "FUSED_GATHER_LEAST",
     0.1,
