@@ -28,7 +28,7 @@ from stepscope.analysis.findings.spread import (
     Spread,
     spread_of,
 )
-from stepscope.registers.calibration.promises import BEYOND_WORK
+from stepscope.registers.calibration.promises import BEYOND_WORK, GAINS_AT_BEST, GAINS_AT_WORST
 
 CERTAIN = Interval(0.1, 0.1, 0.1)
 
@@ -71,6 +71,17 @@ def test_what_a_fix_puts_in_place_decides_where_little_is_left() -> None:
     spread = Spread(above=0.0, below=0.0, best=1.0, worst=1.0, remains=0.1)
     assert spread.around(CERTAIN).high == pytest.approx(0.19)
     assert spread.around(Interval(0.9, 0.9, 0.9)).high == pytest.approx(0.91)
+
+
+def test_ends_are_moved_by_what_first_looks_gained() -> None:
+    """Both ends a little up, never past the middle; a bound is a bound."""
+    left = Interval(0.1, 0.4, 0.8)
+    plain = Spread(above=0.01, below=0.0, best=1.0, worst=1.0).around(left)
+    assert plain.low == pytest.approx(0.1**GAINS_AT_BEST)
+    assert plain.mid == left.mid
+    assert plain.high == pytest.approx(0.8**GAINS_AT_WORST)
+    assert Spread(above=0.01, below=0.0, best=1.0, worst=1.0).around(Interval(0.4, 0.4, 0.4)).high == 0.4
+    assert OF_BOUNDS.around(left) == left
 
 
 def test_the_work_of_the_device_bounds_the_best_end() -> None:
@@ -123,9 +134,9 @@ def test_what_the_host_does_with_a_result_stays_at_worst() -> None:
     """Wherever the time is: gains were twice the middle, and no lower than the smallest set of changes."""
     assert spread_of("round-trip-copy", True) is spread_of("round-trip-copy", False) is OF_RESULTS
     found = OF_RESULTS.around(CERTAIN)
-    assert found.low == pytest.approx(CERTAIN.mid / 1.9, rel=0.01)
-    assert found.high == pytest.approx(CERTAIN.mid * 1.28, rel=0.01)
-    assert OF_RESULTS.around(Interval(0.1, 0.2, 0.5)).high == pytest.approx(0.5)
+    assert found.low == pytest.approx((CERTAIN.mid / 1.9) ** GAINS_AT_BEST, rel=0.01)
+    assert found.high == pytest.approx((CERTAIN.mid * 1.28) ** GAINS_AT_WORST, rel=0.01)
+    assert OF_RESULTS.around(Interval(0.1, 0.2, 0.5)).high == pytest.approx(0.5**GAINS_AT_WORST)
 
 
 def test_numpy_may_be_slower_than_in_the_recording() -> None:
@@ -145,7 +156,7 @@ def test_the_low_end_of_launches_is_the_least_that_people_do() -> None:
     """Whoever halves the launches gets that, and no more; doubts about other loops come together less often."""
     left = Interval(0.15, 0.3, 0.6)
     assert spread_of("launch-bound", False) is OF_LAUNCHES
-    assert OF_LAUNCHES.around(left).high == pytest.approx(0.6)
+    assert OF_LAUNCHES.around(left).high == pytest.approx(0.6**GAINS_AT_WORST)
     assert OF_LOOPS.around(left).high < 0.5
 
 

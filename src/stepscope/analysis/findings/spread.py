@@ -16,6 +16,8 @@ from stepscope.registers.calibration.promises import (
     BEYOND_WORK,
     BEYOND_WORK_OF_FALLBACKS,
     BEYOND_WORK_OF_RESULTS,
+    GAINS_AT_BEST,
+    GAINS_AT_WORST,
     REMAINS,
     REMAINS_OF_LISTS,
     REMAINS_OF_PYTHON,
@@ -81,7 +83,16 @@ class Spread:
         low = max(low, min(left.mid, work / self.beyond))
         replaced = left.mid + self.remains * (1 - left.mid)
         high = max(high, left.mid * (1 + self.below * unforeseen), replaced)
-        return Interval(low, left.mid, min(1.0, high))
+        return self._moved(Interval(low, left.mid, min(1.0, high)), work)
+
+    def _moved(self, left: Interval, work: float) -> Interval:
+        """Most promises that were wrong at first looks were too low, whatever the fix removed; bounds stay."""
+        if not self.above:
+            return left
+        least = min(left.low, work / self.beyond)
+        return Interval(
+            max(least, left.low**GAINS_AT_BEST), left.mid, max(left.mid, left.high**GAINS_AT_WORST)
+        )
 
 
 OF_DEVICE = Spread(
