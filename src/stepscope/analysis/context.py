@@ -14,7 +14,7 @@ from stepscope.analysis.account.account import Account, account
 from stepscope.analysis.compute.account import ComputeAccount, compute_account
 from stepscope.analysis.critical_path import CriticalPath, critical_path
 from stepscope.analysis.findings.case import Case
-from stepscope.analysis.findings.step_times import StepTimes
+from stepscope.analysis.findings.steps.times import StepTimes
 from stepscope.analysis.host.causes import share_causes
 from stepscope.analysis.kernels.calls import kernel_calls
 from stepscope.analysis.memory import DeviceMemory, memory_use

@@ -21,7 +21,8 @@ from stepscope.analysis.findings.faults import Fault
 from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.ready_batches import is_of_workers, with_whole_waits
 from stepscope.analysis.findings.spread import Spread, spread_of
-from stepscope.analysis.findings.step_times import StepTimes
+from stepscope.analysis.findings.steps.slow_batches import find_slow_batches, with_slow_batches
+from stepscope.analysis.findings.steps.times import StepTimes
 from stepscope.analysis.host.functions import where
 from stepscope.analysis.host.loops import Loops, find_loops
 from stepscope.analysis.host.names import STAGES_COPY
@@ -178,9 +179,19 @@ class Case:
 
     @cached_property
     def plan(self) -> Plan:
-        """The usual steps, ready to be replayed without the profiler's share, with the waits for batches that the job has."""
+        """The usual steps, ready to be replayed without the profiler's share, with the batches and waits for them that the job has."""
+        plan, extra = self._plan_with_waits, self.slow_batches_ns
+        return with_slow_batches(plan, extra, self.basis_ns - plan.step_ns()) if extra else plan
+
+    @cached_property
+    def _plan_with_waits(self) -> Plan:
         basis = replace(self.basis, ns=self.basis_ns)
         return with_whole_waits(self._plan_of_recording, self.trace, basis, self.recorded.rhythm)
+
+    @cached_property
+    def slow_batches_ns(self) -> float:
+        """What batches that take longer to make, as some do again and again, add to the mean step without the profiler."""
+        return find_slow_batches(self.recorded) if self.basis.source != RECORDED else 0.0
 
     @cached_property
     def _plan_of_recording(self) -> Plan:
@@ -273,7 +284,7 @@ class Case:
     @property
     def had_ready_batches(self) -> bool:
         """Whether recorded steps waited less for batches than those of the job, since some were ready when the recording began."""
-        return self.plan is not self._plan_of_recording
+        return self._plan_with_waits is not self._plan_of_recording
 
     @property
     def lacking_wait_ns(self) -> float:
@@ -290,7 +301,7 @@ class Case:
         rhythm = self.recorded.rhythm
         if rhythm is None or len(self.recorded.outliers) or len(self.recorded.lengths) >= rhythm.period:
             return False
-        if self.recorded.noted_starts is not None:
+        if self.recorded.noted_starts is not None or self.slow_batches_ns:
             return False
         if self.had_ready_batches and is_of_workers(input_facts(self.trace), rhythm):
             return False
@@ -303,7 +314,7 @@ class Case:
         recorded = self.recorded.mean_ns or self.step_ns
         if self.lacks_slow_steps:
             return True
-        if self.had_ready_batches or self.recorded.noted_starts is not None:
+        if self.had_ready_batches or self.recorded.noted_starts is not None or self.slow_batches_ns:
             return False
         return self.basis.source != RECORDED and self.basis.ns > OTHER_STEPS * recorded
 

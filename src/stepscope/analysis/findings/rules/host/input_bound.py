@@ -15,6 +15,7 @@ from stepscope.analysis.findings.change import Change, with_warm_caches
 from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.promise import of_part
 from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.analysis.findings.steps.slow_batches import is_garbage
 from stepscope.analysis.findings.transfers.staging import (
     gaps_of,
     reads_bytes,
@@ -53,6 +54,8 @@ def find(case: Case) -> Finding | None:
     if found is not None and case.had_ready_batches:
         longer = duration(case.lacking_wait_ns)
         found.detail += f" Steps of the job wait {longer} longer than recorded ones: batches were ready when the recording began."
+    if found is not None:
+        _tell_of_slow_batches(case, found)
     usual = None if found is None else _with_workers(case, _advised(case, found, facts), facts)
     if usual is not None:
         tell_of_starts(case, usual)
@@ -67,6 +70,20 @@ def find(case: Case) -> Finding | None:
     case.of_slow_steps.add(RULE.code)
     again.detail += f" Usual steps wait for data too: {usual.detail}"
     return again
+
+
+def _tell_of_slow_batches(case: Case, found: Finding) -> None:
+    """Says where making batches takes longer now and then."""
+    rhythm = case.recorded.rhythm
+    if rhythm is None or case.slow_batches_ns < WORTH_A_FINDING * case.basis_ns:
+        return
+    why = (
+        "As often, Python looks for garbage among all of its objects, of which batches are made."
+        if is_garbage(case.trace)
+        else "Their batches take longer to make."
+    )
+    found.detail += f" Without the profiler one step in {rhythm.period} takes {duration(rhythm.slow_ns)}, the others {duration(rhythm.usual_ns)}. {why}"
+    found.evidence = {**found.evidence, "slow_batches_ns": round(case.slow_batches_ns)}
 
 
 def _with_workers(case: Case, found: Finding, facts: InputFacts) -> Finding:

@@ -11,7 +11,7 @@ from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.mostly import mostly_in
 from stepscope.analysis.findings.profiler_doubt import withdraw
 from stepscope.analysis.findings.rule import ANY, Rule
-from stepscope.analysis.findings.step_times import StepTimes
+from stepscope.analysis.findings.steps.times import StepTimes
 from stepscope.analysis.host.functions import functions_of_slow_steps
 from stepscope.analysis.input_facts import input_facts
 from stepscope.names import short_name

@@ -87,7 +87,7 @@ def test_errors_of_the_loader_are_its_own_and_ours_stay_here(monkeypatch: pytest
 
 @needs("torch")
 def test_epochs_of_a_real_loader_are_noted(tmp_path: Path) -> None:
-    found = warm.told("torch", "epochs_job", tmp_path)
+    found = warm.told("torch", "../loop/epochs_job", tmp_path)
     rows = found["loader_starts"]
     assert [row["step"] for row in rows][:4] == [0, 4, 8, 12]
     assert all(row["workers"] == 1 and row["start_ns"] > 0 and row["wait_ns"] > 0 for row in rows)

@@ -8,6 +8,7 @@ from typing import cast
 import polars as pl
 
 from stepscope.analysis.account.account import Account
+from stepscope.analysis.steps.batch_times import are_mostly_batches, batch_times, share_of_batches
 from stepscope.analysis.steps.find import Steps
 from stepscope.analysis.steps.loader_starts import LoaderStarts, find_loader_starts
 from stepscope.analysis.steps.noted_starts import find_noted_starts
@@ -51,9 +52,22 @@ class StepTimes:
     def outliers(self) -> pl.DataFrame:
         """Slow steps (stepscope.statistics.slow_steps); none where there are too few steps, but those in which workers start."""
         found = outliers(self.lengths)
+        if len(found) and self._are_longer_batches(found["step"]):
+            return found.clear()
         if len(found) or self.loader_starts is None:
             return found
         return outliers_of_few(self.lengths).filter(pl.col("step").is_in(self.loader_starts.steps))
+
+    def _are_longer_batches(self, slow: pl.Series) -> bool:
+        """Whether these steps, which come back, are usual ones that make a batch for longer: one cause, and one finding."""
+        if self.rhythm is None or not are_mostly_batches(usual(self.batch_times, slow.to_frame())):
+            return False
+        return self.loader_starts is None and share_of_batches(self.batch_times, slow) > 0
+
+    @cached_property
+    def batch_times(self) -> pl.DataFrame:
+        """What of each step is making its batch, or waiting for it."""
+        return batch_times(self.lengths, self.slices)
 
     @cached_property
     def rhythm(self) -> Rhythm | None:

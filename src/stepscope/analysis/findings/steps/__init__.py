@@ -1,0 +1,1 @@
+"""The steps of a recording, as findings see them."""

@@ -1,0 +1,1 @@
+"""Slow steps, and what makes them slow."""

@@ -1,0 +1,1 @@
+"""What the capture hears of the loop and its loaders."""
