@@ -106,6 +106,12 @@ UNSURE_PASSES = policy(
     unit="certainty",
     why="a profile does not show whether a program that runs several times in a row is given the same weights each time; an ensemble of models has others",
 )
+FLOPS_OF_ONE_INPUT = policy(
+    "FLOPS_OF_ONE_INPUT",
+    4,
+    unit="FLOPs for each element of a program's matrices",
+    why="a product and a sum use a weight for one input; a bias and an activation take little more",
+)
 REPEATED_CALLS_LEAST = policy(
     "REPEATED_CALLS_LEAST",
     4,

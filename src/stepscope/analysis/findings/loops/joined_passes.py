@@ -48,7 +48,7 @@ _PRODUCTS = {
 
 
 _FORMATS = {"8": "fp8", "16": "bf16", "32": "tf32", "64": "fp64"}  # by bits
-_TRAINS = (b"transpose(jvp", b"gradient_tape")
+TRAINS = (b"transpose(jvp", b"gradient_tape")
 
 
 @dataclass(frozen=True)
@@ -76,11 +76,11 @@ def find_passes(case: Case, rule: Rule[Case]) -> Finding | None:
     found = _several_runs(case, rows, codes) or _several_uses(case, rows, codes)
     if found is None:
         return None
-    chosen = _chosen(case, found)
+    chosen = chosen_of(case, found)
     again = found.work.filter("again")["event"]
     owned = free_of_work(case, again)
     ns = case.per_step(owned)
-    if ns < LOOP_LEAST * case.step_ns or _left(chosen) > PASSES_LEFT_MOST:
+    if ns < LOOP_LEAST * case.step_ns or left_of(chosen) > PASSES_LEFT_MOST:
         return None
     change = Change(
         _joined(case, chosen, "most", min(1.0, BATCHED_PASSES_MOST / found.times)),
@@ -98,7 +98,7 @@ def _codes(case: Case) -> dict[str, Module]:
     found: dict[str, set[bytes]] = {}
     for name, _, hlo in programs_that_ran(case.trace):
         found.setdefault(name, set()).add(hlo)
-    if any(sign in hlo for codes in found.values() for hlo in codes for sign in _TRAINS):
+    if any(sign in hlo for codes in found.values() for hlo in codes for sign in TRAINS):
         return {}
     return {name: read_module(next(iter(codes))) for name, codes in found.items() if len(codes) == 1}
 
@@ -157,21 +157,23 @@ def _takes_all(program: Module, following: Module, times: int) -> bool:
     Where a run could be given what the run before it returned, the next program would need the last result alone; it takes the first
     input as well where the runs do not depend on one another.
     """
-    results = _results(program)
+    results = results_of(program)
     if len(results) != 1:
         return False
     result = results[0]
-    could_be_given = any(shape == result for shape in _given(program))
-    taken = sum(shape == result for shape in _given(following))
+    could_be_given = any(shape == result for shape in given_to(program))
+    taken = sum(shape == result for shape in given_to(following))
     return taken >= times + could_be_given
 
 
-def _results(module: Module) -> list[Shape]:
+def results_of(module: Module) -> list[Shape]:
+    """The arrays that a program returns."""
     root = root_of(module.instructions(module.entry))
     return list(root.shape.arrays()) if root is not None else []
 
 
-def _given(module: Module) -> list[Shape]:
+def given_to(module: Module) -> list[Shape]:
+    """The arrays that a program is given."""
     return [
         shape
         for one in module.instructions(module.entry)
@@ -216,7 +218,7 @@ def _with_mark(rows: pl.DataFrame, kernels: Collection[tuple[str, str | None]], 
     return joined.with_columns(pl.col(name).fill_null(False))
 
 
-def _chosen(case: Case, found: Passes) -> pl.DataFrame:
+def chosen_of(case: Case, found: Passes) -> pl.DataFrame:
     """event, time_ns, least, most: what one pass for all inputs leaves of the time of each kernel."""
     products = [
         (op, shapes, one.flops, one.weight_bytes, one.other_bytes, _FORMATS.get(f"{one.bits}"), one.is_sum)
@@ -271,7 +273,7 @@ def _flops_per_ns(case: Case, rows: pl.DataFrame) -> pl.Expr:
     return pl.coalesce(rate("precision"), rate("format"))
 
 
-def _left(chosen: pl.DataFrame) -> float:
+def left_of(chosen: pl.DataFrame) -> float:
     """What one pass takes of the time of all passes, in the middle of best and worst."""
     time = pl.col("time_ns")
     left = (time * (pl.col("least") * pl.col("most")).sqrt()).sum() / time.sum().clip(lower_bound=1)
