@@ -14,7 +14,9 @@ GEMM = "nvjet_sm90_tst_128x128_64x6_2x1_v_bz_TNT"
 TURNS, TURN = 8, 100
 
 
-def relations(*, masks: bool = True, compares: bool = True, selected: str = "long") -> Case:
+def relations(
+    *, masks: bool = True, compares: bool = True, selected: str = "long", compared: str = "long"
+) -> Case:
     """Steps of a loop over relations: compare, select by the mask, multiply; a turn takes 100 µs, 60 of them for the selection."""
     lines = [HEAD]
     for step in range(3):
@@ -22,15 +24,17 @@ def relations(*, masks: bool = True, compares: bool = True, selected: str = "lon
         lines += [f"main  {begin}  1000  ProfilerStep#{step}  annotation  -  -  -"]
         lines += [f"main  {begin + 2}  {TURN * TURNS + 10}  rgcn.py(7): forward  python  -  -  -"]
         for turn in range(TURNS):
-            lines += turn_lines(begin + 5 + TURN * turn, masks=masks, compares=compares, selected=selected)
+            lines += turn_lines(
+                begin + 5 + TURN * turn, masks=masks, compares=compares, selected=selected, compared=compared
+            )
     return case_of(compute_trace("\n".join(lines)))
 
 
-def turn_lines(at: int, *, masks: bool, compares: bool, selected: str) -> list[str]:
+def turn_lines(at: int, *, masks: bool, compares: bool, selected: str, compared: str) -> list[str]:
     first = "aten::eq" if compares else "aten::abs"
     count = "aten::nonzero" if masks else "aten::sum"
     return [
-        f"main  {at}  8  {first}  op  -  [[100000],[]]  long,Scalar",
+        f"main  {at}  8  {first}  op  -  [[100000],[]]  {compared},Scalar",
         f"main  {at + 1}  5  cudaLaunchKernel  runtime  {COMPARE}  -  -",
         f"stream 7  {at + 7}  5  {COMPARE}  kernel  -  -  -",
         f"main  {at + 10}  50  aten::index  op  -  [[100000],[100000]]  {selected},bool",
@@ -71,3 +75,11 @@ def test_masks_that_a_loop_only_picks_differ_in_every_step() -> None:
 def test_rows_of_activations_differ_in_every_step() -> None:
     case = relations(selected="float")
     assert selected_once(case, case.loops) is None
+
+
+def test_indices_selected_by_computed_numbers_differ_in_every_step() -> None:
+    for compared in ("float", "c10::BFloat16"):
+        case = relations(compared=compared)
+        assert selected_once(case, case.loops) is None
+    bytes_ = relations(compared="unsigned char")
+    assert selected_once(bytes_, bytes_.loops) is not None

@@ -2,7 +2,8 @@
 
 What a mask selects of a layer's output is another thing in every step, and only batching the loop helps. Where a loop selects indices,
 such as the edges of a relation, no profile shows whether they are the same in every step. If they are, as those of a fixed graph, they can
-be selected once, ahead of training, and the loop stays.
+be selected once, ahead of training, and the loop stays. Their kinds are integers; what is selected by numbers that the step has computed,
+such as how well boxes match, is another thing in every step as well.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from stepscope.trace.scopes import ancestors, sums_below
 _COUNTS = ("aten::nonzero", "aten::masked_select")
 _SELECTS = ("aten::index", "aten::where", *_COUNTS)
 _INTEGERS = r"^\W*(long|int)\b"
+_NUMBERS = r"^\W*(c10::)?(float|double|Half|BFloat16)\b"
 _COMPARES = ("aten::eq", "aten::ne", "aten::lt", "aten::le", "aten::gt", "aten::ge")
 
 
@@ -48,7 +50,8 @@ def _selections(case: Case, loops: Loops) -> pl.Series | None:
     counts = events_named(events, lambda known: known.is_in(_COUNTS))
     compares = events_named(events, lambda known: known.is_in(_COMPARES))
     gathers = events_named(events, lambda known: known.is_in(_SELECTS)) & (sums_below(events, counts) > 0)
-    frames = _in_most_turns(loops, gathers & _takes_integers(case)) & _in_most_turns(loops, compares)
+    kinds = compares & ~_takes(case, _NUMBERS)
+    frames = _in_most_turns(loops, gathers & _takes(case, _INTEGERS)) & _in_most_turns(loops, kinds)
     if not frames:
         return None
     in_loop = loops.loop_of.is_in(list(frames)).fill_null(False)
@@ -56,10 +59,10 @@ def _selections(case: Case, loops: Loops) -> pl.Series | None:
     return chosen | (ancestors(events, chosen).is_not_null() & in_loop)
 
 
-def _takes_integers(case: Case) -> pl.Series:
-    """Which ops have integers as their first input."""
+def _takes(case: Case, dtype: str) -> pl.Series:
+    """Which ops have these as their first input."""
     ops = case.trace.ops
-    chosen = ops["event"].filter(ops["dtypes"].cast(pl.String).str.contains(_INTEGERS).fill_null(False))
+    chosen = ops["event"].filter(ops["dtypes"].cast(pl.String).str.contains(dtype).fill_null(False))
     return repeated(False, len(case.trace.events), pl.Boolean).scatter(chosen, True)
 
 

@@ -21,8 +21,9 @@ from stepscope.trace.trace import Trace
 def find_slow_batches(steps: StepTimes) -> float:
     """What slow steps that come back add to the mean step, if that is time of making batches; else 0.
 
-    That is what the slow ones show that were recorded: too few by themselves, but the steps around them show that some are slow. If none was recorded, it is where batches take most of the usual steps, and as often as steps are slow, Python looks for
-    garbage among all objects: how often it does depends on how many are made.
+    That is what the slow ones show that were recorded: too few by themselves, but the steps around them show that some are
+    slow. If none was recorded, it is where batches take most of the usual steps, and as often as steps are slow, Python looks
+    for garbage among all objects: how often it does depends on how many are made.
     """
     rhythm = steps.rhythm
     if rhythm is None or len(steps.outliers) or steps.has_restarts:
