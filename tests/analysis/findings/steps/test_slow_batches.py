@@ -16,9 +16,9 @@ LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 USUAL, SLOW = 1_000, 4_000
 
 
-def timed(period: int, collections: int = 0) -> dict[str, Any]:
+def timed(period: int, collections: int = 0, slow: int = SLOW) -> dict[str, Any]:
     """What the capture notes of a job that makes one batch in `period` for longer."""
-    lengths = [USUAL * 1_000] * (period - 1) + [SLOW * 1_000]
+    lengths = [USUAL * 1_000] * (period - 1) + [slow * 1_000]
     mean = sum(lengths) // period
     run = {"first": 0, "count": 4 * period, "full_collections": collections}
     return {
@@ -28,14 +28,16 @@ def timed(period: int, collections: int = 0) -> dict[str, Any]:
     }
 
 
-def case_of(slow: tuple[int, ...], capture: dict[str, Any], count: int = 4, name: str = LOADER) -> Case:
+def case_of(
+    slow: tuple[int, ...], capture: dict[str, Any], count: int = 4, name: str = LOADER, made: str = LOADER
+) -> Case:
     """Steps that make their batch for 800 µs, and then compute for 150."""
     lines, now = [], 0
     for number in range(count):
         length = SLOW if number in slow else USUAL
         lines += [
             f"main  {now}  {length}  ProfilerStep#{number}  annotation  -",
-            f"main  {now + 5}  790  {LOADER}  annotation  -",
+            f"main  {now + 5}  790  {made}  annotation  -",
         ]
         if number in slow:
             lines.append(f"main  {now + 800}  {SLOW - USUAL}  {name}  annotation  -")
@@ -87,3 +89,12 @@ def test_steps_that_make_longer_batches_are_no_outliers() -> None:
     assert others.outliers["step"].to_list() == [2, 6]
     rare = case_of((2,), {}, count=8)
     assert rare.outliers["step"].to_list() == [2]
+
+
+def test_garbage_is_named_where_it_is_not_of_batches() -> None:
+    named, plain = (
+        found_in(case_of((), timed(4, count, 2 * SLOW), count=3, made="evaluate"))["step-outliers"]
+        for count in (4, 0)
+    )
+    assert "Python looks for garbage" in named.detail and "gc.freeze()" in named.fix
+    assert "garbage" not in plain.detail + plain.fix

@@ -11,6 +11,7 @@ from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.mostly import mostly_in
 from stepscope.analysis.findings.profiler_doubt import withdraw
 from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.analysis.findings.steps.slow_batches import is_garbage
 from stepscope.analysis.findings.steps.times import StepTimes
 from stepscope.analysis.host.functions import functions_of_slow_steps
 from stepscope.analysis.input_facts import input_facts
@@ -28,6 +29,8 @@ from stepscope.trace.frames import take_largest, take_mean, take_median
 from stepscope.units import duration, percent
 
 _INFERRED = " The steps are inferred from what repeats: a long one may be other work, or several steps in one, so nothing is promised."
+_SAYS_GARBAGE = " As often, Python looks for garbage among all of its objects."
+_FIX_OF_GARBAGE = " Make fewer objects in Python in each step, or call gc.collect() and gc.freeze() once before the loop, so that objects of libraries are not looked at again."
 
 
 def find(case: Case) -> Finding | None:
@@ -48,10 +51,11 @@ def _not_recorded(case: Case) -> Finding | None:
         if input_facts(case.trace).has_workers
         else ""
     )
+    garbage = is_garbage(case.trace)
     return RULE.finding(
         f"Of the unprofiled steps one in {rhythm.period} takes {duration(rhythm.slow_ns)} where the others take {duration(rhythm.usual_ns)}: "
-        f"{percent(extra / rhythm.period / rhythm.mean_ns)} of the job's time. None of them was recorded, so nothing is promised.",
-        f"Record {rhythm.period} steps or more, so that one of the slow ones is among them.{workers}",
+        f"{percent(extra / rhythm.period / rhythm.mean_ns)} of the job's time. None of them was recorded, so nothing is promised.{_SAYS_GARBAGE if garbage else ''}",
+        f"Record {rhythm.period} steps or more, so that one of the slow ones is among them.{_FIX_OF_GARBAGE if garbage else workers}",
         evidence={
             "period": rhythm.period,
             "slow_ns": round(rhythm.slow_ns),
