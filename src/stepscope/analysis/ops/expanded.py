@@ -21,6 +21,7 @@ _SELECTS = "aten::index_select"
 _ADDED = "aten::baddbmm"  # its first argument is what it adds to
 _PRODUCTS = ("aten::bmm", _ADDED)
 _ATTENTION = r"(?i)attention|attn"
+_ATTENDED = ("query", "keys", "values")  # the first arguments
 OPS = rf"^({'|'.join((_EXPANDS, _COPIES, _SELECTS, *_PRODUCTS))})$|{_ATTENTION}"
 Shape = list[int]
 
@@ -125,7 +126,7 @@ def _read(call: Call, waiting: list[_Copy]) -> list[Repeated]:
     is_product = call.name in _PRODUCTS
     shapes = _shapes(call.shapes)
     first = int(call.name == _ADDED)
-    given = shapes[first : first + 2] if is_product else shapes[:3]  # query, keys, values
+    given = shapes[first : first + 2] if is_product else shapes[: len(_ATTENDED)]
     if len(given) < 2 or any(len(shape) < 2 for shape in given):
         return []
     left, taken = list(waiting), []
