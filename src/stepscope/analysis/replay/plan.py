@@ -27,6 +27,7 @@ from stepscope.analysis.part_column import Part
 from stepscope.analysis.parts import PARTS
 from stepscope.analysis.replay.awaited import awaited
 from stepscope.analysis.replay.blocked import full_queue
+from stepscope.analysis.replay.hidden_waits import hidden_waits
 from stepscope.analysis.replay.late_waits import with_late_waits
 from stepscope.analysis.replay.queue_gaps import queue_gaps
 from stepscope.analysis.steps.find import Steps
@@ -238,7 +239,7 @@ def recorded_plan(trace: Trace, steps: Steps, device: int | None) -> tuple[Plan,
 def _host_work(trace: Trace, steps: Steps, spans: pl.DataFrame, main: int) -> pl.DataFrame:
     """item, cause, named_by, event, recorded_ns: what the host worked on before each item, without its waits."""
     timeline, causes = host_timeline(trace), host_causes(trace)
-    silent = unrecorded_waits(trace, steps)
+    silent = _unseen_waits(trace, steps)
     full, usual = full_queue(trace)
     flags = causes["waits"].cast(pl.UInt8) * WAITS + full.cast(pl.UInt8) * FULL
     unknown = PARTS.index("unexplained")
@@ -282,13 +283,25 @@ def _points(trace: Trace, steps: Steps, device: int | None) -> pl.DataFrame:
     """Launches, waits and ends of steps in the order of the host's clock."""
     windows = steps.host.sort("start_ns")
     low, high = windows["start_ns"][0], windows["end_ns"][-1]
-    waits = pl.concat([_waits(trace), _silent_waits(unrecorded_waits(trace, steps))])
+    unseen = _unseen_waits(trace, steps)
+    waits = pl.concat([_waits(trace), _silent_waits(unseen), _starts_of_waits(hidden_waits(trace, steps))])
     found = pl.concat([_launches(trace, device), waits, _ends(windows)])
     inside = found.filter(pl.col("at") >= low, pl.col("at") <= high)
     if steps.region is not None:
         inside = _inside_regions(pl.concat([inside, _begins(windows)]), windows)
     # The end of a step comes after everything that ended with it.
     return inside.sort("at", "last", maintain_order=True).with_row_index("item")
+
+
+def _unseen_waits(trace: Trace, steps: Steps) -> pl.DataFrame:
+    """Waits without an event: of JAX and TensorFlow, and inside ops of PyTorch."""
+    return pl.concat([unrecorded_waits(trace, steps), hidden_waits(trace, steps)])
+
+
+def _starts_of_waits(waits: pl.DataFrame) -> pl.DataFrame:
+    """Items without work: they separate the host's work in an op from the wait after it."""
+    items = _silent_waits(waits.with_columns(end_ns="start_ns"))
+    return items.with_columns(kind=pl.lit(native.WORK, dtype=pl.UInt8), event=pl.lit(None, pl.UInt32))
 
 
 def _silent_waits(waits: pl.DataFrame) -> pl.DataFrame:
