@@ -60,7 +60,7 @@ def test_runs_with_one_op_more_each_time_compute_a_prefix_again() -> None:
     assert prefix.evidence["tokens"] in (25, 26)
     assert prefix.evidence["runs_per_step"] == 12
     assert prefix.share > 0.8
-    assert 3 < prefix.speedup.low < 3.5 < prefix.speedup.mid < 4.2 < prefix.speedup.high < 5.5
+    assert 3 < prefix.speedup.low < 3.5 < prefix.speedup.mid < 4.2 < prefix.speedup.high < 6
     assert "initial_state" in prefix.fix
 
 

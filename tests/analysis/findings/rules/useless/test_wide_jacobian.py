@@ -9,7 +9,7 @@ from stepscope.analysis.findings.apply import apply_rules
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.options import Options
 from tests.analysis.findings.programs.host_programs import handed_over, host_program_trace, run
-from tests.analysis.xla.jacobians import BACKWARDS, FORWARDS, code, reading
+from tests.analysis.xla.derivatives.jacobians import BACKWARDS, FORWARDS, code, reading
 from tests.builders.cases import case_of
 from tests.builders.programs import program_trace, runs_in_steps
 

@@ -12,7 +12,7 @@ from stepscope.analysis.findings.programs.host_programs import going_share, host
 from stepscope.analysis.findings.programs.parts import part_of_program
 from stepscope.analysis.findings.promise import of_kernels, timed
 from stepscope.analysis.findings.rule import ANY, Rule
-from stepscope.analysis.xla.bases import Basis, wide_bases
+from stepscope.analysis.xla.derivatives.bases import Basis, wide_bases
 from stepscope.analysis.xla.hlo_module import read_module
 from stepscope.analysis.xla.ops import programs_that_ran
 from stepscope.registers.calibration.products import (

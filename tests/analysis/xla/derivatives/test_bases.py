@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from stepscope.analysis.xla.bases import Basis, wide_bases
+from stepscope.analysis.xla.derivatives.bases import Basis, wide_bases
 from stepscope.analysis.xla.hlo_module import Module
-from tests.analysis.xla.jacobians import BACKWARDS, FORWARDS, code, reading
+from tests.analysis.xla.derivatives.jacobians import BACKWARDS, FORWARDS, code, reading
 
 COLUMN, ROW = "0:512,0:16,{0}:{1}", "0:512,{0}:{1},0:3"
 

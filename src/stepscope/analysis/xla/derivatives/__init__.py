@@ -1,0 +1,1 @@
+"""Derivatives that compiled programs compute for more directions than their results need."""
