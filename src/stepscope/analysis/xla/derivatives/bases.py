@@ -15,8 +15,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import field
 
-from stepscope.analysis.xla.hlo_module import Instruction, Module
 from stepscope.analysis.xla.derivatives.inlined import Inlined, Place
+from stepscope.analysis.xla.hlo_module import Instruction, Module
 from stepscope.analysis.xla.instruction_cost import PRODUCTS, SILENT, Worker, is_library_product
 from stepscope.analysis.xla.sorts import bounds_of
 from stepscope.lazy import dataclass
