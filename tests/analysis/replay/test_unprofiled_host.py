@@ -54,3 +54,31 @@ def test_a_wait_for_workers_is_not_the_hosts_own_time(loader: str, expected: str
     found = dispatch_left(trace, find_steps(trace), plan(trace, find_steps(trace), 0))
     assert found.source == expected
     assert found.usual == pytest.approx(0.6 if expected == "host" else 0.8, abs=0.1)
+
+
+# The main thread waits while a thread of the pool computes, for 760 µs of each step.
+ON_HOST = {
+    "tensorflow": "main  100  800  EagerLocalExecute: __inference_f_1  span  -",
+    "jax": "main  100  800  block_until_ready  runtime  -",
+}
+
+
+@pytest.mark.parametrize(("mean", "expected"), [(900, 900), (1500, 1000)])
+@pytest.mark.parametrize("framework", list(ON_HOST))
+def test_a_step_contains_what_other_threads_of_the_host_compute(
+    framework: str, mean: int, expected: int
+) -> None:
+    """It is no longer than recorded, however slow the machine was before."""
+    rows = steps(ON_HOST[framework], "tf_Compute/1  120  760  Conv2D  op  -")
+    known = {"unprofiled_step": {"mean_ns": mean * US}}
+    trace = trace_of("\n".join([HEAD, *rows]), framework=framework, capture=known)
+    assert plan(trace, find_steps(trace), None).step_ns() == pytest.approx(expected * US, rel=0.02)
+
+
+def test_without_an_unprofiled_step_only_its_dispatch_is_shorter() -> None:
+    rows = steps(ON_HOST["tensorflow"], "tf_Compute/1  120  760  Conv2D  op  -")
+    trace = trace_of("\n".join([HEAD, *rows]), framework="tensorflow")
+    made = plan(trace, find_steps(trace), None)
+    computed = made.host.filter(made.host["cause"] == "host_compute")["ns"].sum()
+    assert computed == pytest.approx(3 * 760 * US, rel=0.01)
+    assert 760 * US < made.step_ns() < 1000 * US

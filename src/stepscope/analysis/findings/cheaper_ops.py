@@ -20,6 +20,11 @@ def advise_on_op(name: str, framework: str | None) -> str | None:
     """The advice for this op; none where no framework runs, or the op calls Python."""
     if framework is None or re.search(_CALLS_PYTHON, name):
         return None
-    if re.search(_RANDOM, name):
+    if can_be_made_ahead(name):
         return _MAKE_AHEAD
     return _CHEAPER.format(threads=_THREADS.get(framework, "as many as there are cores"))
+
+
+def can_be_made_ahead(name: str) -> bool:
+    """Whether the op as a whole may go out of the step; of others, less to compute is a choice, and no part of them is known to go."""
+    return re.search(_RANDOM, name) is not None

@@ -18,6 +18,7 @@ from dataclasses import replace
 
 import polars as pl
 
+from stepscope.analysis.account.charge import Charger
 from stepscope.analysis.account.host_timeline import host_timeline, main_track
 from stepscope.analysis.account.unrecorded_waits import unrecorded_waits
 from stepscope.analysis.host.causes import host_causes, is_wait, or_null
@@ -212,7 +213,10 @@ def recorded_plan(trace: Trace, steps: Steps, device: int | None) -> tuple[Plan,
     points = _points(trace, steps, device)
     main = main_track(trace, steps)
     spans = _spans_before(points, steps)
-    host = with_late_waits(trace, steps, points, _host_work(trace, steps, spans, main))
+    if device is None and not (points["device_ns"] > 0).any():
+        host = _charged_work(trace, steps, spans)
+    else:
+        host = with_late_waits(trace, steps, points, _host_work(trace, steps, spans, main))
     items = points.select(
         "item",
         "at",
@@ -233,6 +237,21 @@ def recorded_plan(trace: Trace, steps: Steps, device: int | None) -> tuple[Plan,
     same = [pl.col("recorded_ns").alias(name) for name in SPEEDS]
     return Plan(items, host.with_columns(same), until, streams), spans.with_columns(
         main=pl.lit(main, pl.UInt32)
+    )
+
+
+def _charged_work(trace: Trace, steps: Steps, spans: pl.DataFrame) -> pl.DataFrame:
+    """The same where the host itself computes, as the account has it: a thread that waits for others of the host waits for their work.
+
+    No stream plays that work, so that without it the step would end before it is done.
+    """
+    pieces = Charger(trace, steps, host_only=True).charge(spans).sort("gap", "start_ns", maintain_order=True)
+    return pieces.select(
+        event="named_by",
+        item="gap",
+        cause="part",
+        named_by="named_by",
+        recorded_ns=pl.col("end_ns") - pl.col("start_ns"),
     )
 
 

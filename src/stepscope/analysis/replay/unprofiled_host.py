@@ -75,8 +75,24 @@ def plan(trace: Trace, steps: Steps, device: int | None, light: LightHost | None
         return _as_long(_as_light(recorded, light), basis, steps, _has_workers(trace))
     lost = _profiler_ns(recorded, ProfilerCost(trace), spans)
     made = _with_event_costs(recorded, lost)
-    left = dispatch_left(trace, steps, made)
-    return with_dispatch(made, left)
+    basis = step_basis(trace, 0.0, steps.source)
+    if basis.source == UNPROFILED and _computes(made):
+        return _as_long_on_host(made, basis.ns, len(steps.host))
+    return with_dispatch(made, dispatch_left(trace, steps, made))
+
+
+def _computes(made: Plan) -> bool:
+    """Whether the host itself does the work of the step."""
+    return bool((made.host["cause"] == "host_compute").any())
+
+
+def _as_long_on_host(made: Plan, step_ns: float, count: int) -> Plan:
+    """Where the host computes, its ops and their dispatch take what the unprofiled step leaves to them, but no longer than recorded."""
+    mine = _is_dispatch() | (pl.col("cause") == "host_compute")
+    others = float(made.host.filter(~mine)[USUAL].sum()) / max(1, count)
+    working = float(made.host.filter(mine)["recorded_ns"].sum()) / max(1, count)
+    share = min(1.0, max(DISPATCH_LEFT_LEAST, (step_ns - others) / working)) if working else 1.0
+    return with_dispatch(made, _around(share, "step"), mine)
 
 
 def dispatch_left(trace: Trace, steps: Steps, made: Plan) -> DispatchLeft:
@@ -92,11 +108,11 @@ def dispatch_left(trace: Trace, steps: Steps, made: Plan) -> DispatchLeft:
     return usual if found is None else _around(found, "step")
 
 
-def with_dispatch(made: Plan, left: DispatchLeft) -> Plan:
-    """The plan with what is left of its dispatch."""
-    is_dispatch = _is_dispatch()
+def with_dispatch(made: Plan, left: DispatchLeft, mine: pl.Expr | None = None) -> Plan:
+    """The plan with what is left of its dispatch, or of other work of the host."""
+    scaled = _is_dispatch() if mine is None else mine
     changed = [
-        pl.when(is_dispatch).then(pl.col("recorded_ns") * share).otherwise(name).cast(pl.Int64).alias(name)
+        pl.when(scaled).then(pl.col("recorded_ns") * share).otherwise(name).cast(pl.Int64).alias(name)
         for name, share in ((FAST, left.fast), (USUAL, left.usual), (SLOW, left.slow))
     ]
     return replace(made, host=made.host.with_columns(changed))

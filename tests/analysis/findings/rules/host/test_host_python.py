@@ -48,6 +48,22 @@ def test_beside_a_longer_op_a_small_part_is_no_finding() -> None:
     assert found.title == "One op takes most of the step"
 
 
+@pytest.mark.parametrize(
+    ("name", "framework", "promises"),
+    [
+        ("_MklNativeFusedConv2D", "tensorflow", False),
+        ("aten::mkldnn_convolution", "pytorch", False),
+        ("RandomStandardNormal", "tensorflow", True),
+        ("EagerPyFunc", "tensorflow", True),
+    ],
+)
+def test_less_to_compute_is_advice_and_no_promise(name: str, framework: str, promises: bool) -> None:
+    """No limit is known of what goes either, but for what may go as a whole."""
+    case = replace(case_of_text(steps(f"main  0  900  {name}  op  -"), framework=framework), device=None)
+    found = {each.code: each for each in apply_rules(case)}["host-python"]
+    assert (found.class_ == "advice", found.speedup.high > 1) == (not promises, promises)
+
+
 def test_code_of_libraries_alone_is_nobodys_function() -> None:
     found = found_in(800, outer=LIBRARY)
     assert "function" not in found["host-python"].evidence

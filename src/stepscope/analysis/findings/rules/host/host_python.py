@@ -8,7 +8,7 @@ import polars as pl
 
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change, with_warm_caches
-from stepscope.analysis.findings.cheaper_ops import advise_on_op
+from stepscope.analysis.findings.cheaper_ops import advise_on_op, can_be_made_ahead
 from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.profiler_doubt import withdraw, without_doubt
 from stepscope.analysis.findings.promise import of_part, saving
@@ -291,7 +291,7 @@ def _nearest_of_user(case: Case) -> pl.Series:
 
 
 def _find_dominant(case: Case) -> Finding | None:
-    """How much faster the function or op can become is unknown, so that only the bound is given."""
+    """How much faster the function can become is unknown, so that only the bound is given; work of a framework's op hardly goes at all."""
     computing = case.free(pl.col("part").is_in(["python", "host_compute"]), pl.col("name").is_not_null())
     names = case.top_names(computing, 1)
     if case.is_broken or not names or names[0]["ns_per_step"] < DOMINANT_FUNCTION * case.step_ns:
@@ -313,7 +313,11 @@ def _find_dominant(case: Case) -> Finding | None:
     )
     is_op = not is_function and not kinds.is_in(["python", "annotation"]).any()
     advice = advise_on_op(names[0]["name"], case.trace.info.framework) if is_op else None
-    found.fix = advice or found.fix
+    if advice is None:
+        return found
+    found.fix = advice
+    if not can_be_made_ahead(names[0]["name"]):
+        withdraw(found)
     return found
 
 
@@ -323,7 +327,7 @@ RULE: Rule[Case] = Rule(
     turn=110,
     title_without_device="One function takes most of the step",
     owns="`python`; without a device, the Python of the function of yours that takes at least 30 % of the step, or the function or op that takes at least half of it",
-    change="your code between launches takes no time; if one function takes most of it, only that function at worst. At best, the ops, copies and waits of the functions that take most of it disappear too; at worst, calls of JAX programs in them stay. Where most of it is `torch.tensor` reading lists item by item, only the Python goes: tensors are made of arrays and transferred as before, and at worst 7 % of the time remains to pick or stack the arrays. Where ops read bytes, or most of it makes pictures that are transferred as float32, a quarter of the bytes is transferred. If the unprofiled step is unknown, the finding is advice below a speed-up of 1.3 on the fastest host, because the profiler may have slowed it down. Without a device there is no replay: half to all of your function's Python disappears, and at least 85 % of what `torch.tensor` takes to read lists item by item; of other functions and ops there is only an upper bound",
+    change="your code between launches takes no time; if one function takes most of it, only that function at worst. At best, the ops, copies and waits of the functions that take most of it disappear too; at worst, calls of JAX programs in them stay. Where most of it is `torch.tensor` reading lists item by item, only the Python goes: tensors are made of arrays and transferred as before, and at worst 7 % of the time remains to pick or stack the arrays. Where ops read bytes, or most of it makes pictures that are transferred as float32, a quarter of the bytes is transferred. If the unprofiled step is unknown, the finding is advice below a speed-up of 1.3 on the fastest host, because the profiler may have slowed it down. Without a device there is no replay: half to all of your function's Python disappears, and at least 85 % of what `torch.tensor` takes to read lists item by item; of other functions, and of ops that make random numbers, there is only an upper bound, and of other ops advice without a promise",
     fix={
         ANY: "Move this code out of the step, vectorise it, or run it in the background.",
     },
