@@ -144,9 +144,9 @@ def test_as_many_threads_as_silences(tmp_path: Path, monkeypatch: pytest.MonkeyP
     cut = Timeline.cut
     rows: list[int] = []
 
-    def counted(timeline: Timeline, spans: pl.DataFrame) -> pl.DataFrame:
+    def counted(timeline: Timeline, spans: pl.DataFrame, longer_than: int = 0) -> pl.DataFrame:
         rows.append(len(spans))
-        return cut(timeline, spans)
+        return cut(timeline, spans, longer_than)
 
     monkeypatch.setattr(Timeline, "cut", counted)
     found = reported(tmp_path, torch_with(multiply), monkeypatch)

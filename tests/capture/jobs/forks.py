@@ -1,4 +1,4 @@
-"""Imports a framework once and forks for each job that tests/capture/jobs/warm.py orders: forks.py FRAMEWORK SOCKET."""
+"""Imports a module once and forks for each job that tests/capture/jobs/warm.py orders: forks.py MODULE SOCKET."""
 
 from __future__ import annotations
 
@@ -9,10 +9,19 @@ import runpy
 import socket
 import sys
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 
-def wait_for_order(orders: socket.socket) -> list[str] | None:
+@dataclass(frozen=True)
+class Order:
+    """A script with its arguments, and the environment that it is to find."""
+
+    words: list[str]
+    environment: dict[str, str]
+
+
+def wait_for_order(orders: socket.socket) -> Order | None:
     """In a fork: the script and the arguments that it is to run. None in the parent, when nobody orders any more."""
     while True:
         words, files, _, _ = socket.recv_fds(orders, 1 << 16, 3)
@@ -24,7 +33,7 @@ def wait_for_order(orders: socket.socket) -> list[str] | None:
         if os.fork() == 0:
             orders.close()
             watch_a_fork(*files)
-            return list(json.loads(words))
+            return Order(**json.loads(words))
         for each in files:
             os.close(each)
 
@@ -48,7 +57,9 @@ if __name__ == "__main__":
     importlib.import_module(sys.argv[1])
     order = wait_for_order(socket.socket(fileno=int(sys.argv[2])))
     if order is not None:
-        sys.argv = order
-        sys.path[0] = str(Path(order[0]).parent)
+        sys.argv = order.words
+        sys.path[0] = str(Path(order.words[0]).parent)
+        os.environ.clear()
+        os.environ.update(order.environment)
         # The last thing that happens here: the fork ends as any Python does.
-        runpy.run_path(order[0], run_name="__main__")
+        runpy.run_path(order.words[0], run_name="__main__")

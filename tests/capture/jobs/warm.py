@@ -1,4 +1,4 @@
-"""Jobs that share one import of a framework: each is the fork of a process in which nothing but the import has happened.
+"""Jobs that share one import of a framework or a module of it: each is the fork of a process in which nothing but the import has happened.
 
 For jobs that import stepscope themselves; what `stepscope run` attaches to while it is imported needs a process of its own.
 """
@@ -14,9 +14,13 @@ import subprocess
 import sys
 import tempfile
 from functools import cache
+from pathlib import Path
 from typing import IO, Any
 
 from tests.capture.running import JOBS, PATIENCE_SECONDS, environment
+
+# Of PyTorch, with what its first optimizer and anything compiled import besides.
+DYNAMO = "torch._dynamo"
 
 
 class Fork:
@@ -43,23 +47,25 @@ class Fork:
             return out, self._errors.read()
 
 
-def start(framework: str, job: str, *arguments: object) -> Fork:
-    """The job, by the name of its script, in a fork of a process that has imported the framework."""
+def start(module: str, job: str | Path, *arguments: object, **added: str) -> Fork:
+    """The job, by the name of its script or its path, in a fork of a process that has imported the module."""
     ours, theirs = socket.socketpair()
     ours.settimeout(PATIENCE_SECONDS)
     reading, writing = os.pipe()
     errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 (closed with the job)
-    words = json.dumps([str(JOBS / f"{job}.py"), *map(str, arguments)]).encode()
-    socket.send_fds(_parent(framework), [words], [writing, errors.fileno(), theirs.fileno()])
+    path = JOBS / f"{job}.py" if isinstance(job, str) else job
+    words = [str(path), *map(str, arguments)]
+    order = json.dumps({"words": words, "environment": environment(**added)}).encode()
+    socket.send_fds(_parent(module), [order], [writing, errors.fileno(), theirs.fileno()])
     os.close(writing)
     theirs.close()
     with ours:
         return Fork(ours.makefile(), os.fdopen(reading), errors)
 
 
-def told(framework: str, job: str, *arguments: object) -> dict[str, Any]:
+def told(module: str, job: str | Path, *arguments: object, **added: str) -> dict[str, Any]:
     """What the job says in the last line that it prints, as JSON."""
-    started = start(framework, job, *arguments)
+    started = start(module, job, *arguments, **added)
     out, err = started.communicate()
     assert started.returncode == 0, err[-4000:]
     answer = json.loads(out.strip().splitlines()[-1])
@@ -68,10 +74,10 @@ def told(framework: str, job: str, *arguments: object) -> dict[str, Any]:
 
 
 @cache
-def _parent(framework: str) -> socket.socket:
+def _parent(module: str) -> socket.socket:
     """One for all tests of this process, with which it ends."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    command = [sys.executable, str(JOBS / "forks.py"), framework, str(theirs.fileno())]
+    command = [sys.executable, str(JOBS / "forks.py"), module, str(theirs.fileno())]
     process = subprocess.Popen(command, env=environment(), pass_fds=[theirs.fileno()])
     theirs.close()
 

@@ -11,13 +11,14 @@ import pytest
 import stepscope
 from stepscope.analysis.debug_settings import noted_settings
 from stepscope.capture.machine.debug_settings import look
-from tests.capture.running import needs, sidecars, told
+from tests.capture.jobs import warm
+from tests.capture.running import needs, sidecars
 
 JOB = Path(__file__).with_name("debug_settings_job.py")
 
 
 def noted(folder: Path, framework: str) -> list[str]:
-    told(JOB, folder, framework)
+    warm.told(framework, JOB, folder, framework)
     [note] = sidecars(folder)
     found: list[str] = note["debug_settings"]
     [trace] = stepscope.load(str(folder)).traces

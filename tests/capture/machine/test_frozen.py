@@ -11,13 +11,15 @@ import pytest
 
 from stepscope.capture.machine import frozen
 from stepscope.capture.machine.matrices import SWITCH
-from tests.capture.running import needs, told
+from tests.capture.jobs import warm
+from tests.capture.running import needs
 
 JOB = Path(__file__).with_name("frozen_job.py")
 
 
 def seen(how: str, **added: str) -> Any:
-    return told(JOB, how, **added)["found"]
+    module = "jax" if how.startswith("jax") else warm.DYNAMO
+    return warm.told(module, JOB, how, **added)["found"]
 
 
 @needs("jax")

@@ -13,7 +13,8 @@ import stepscope
 from stepscope.analysis.labels import counted_labels
 from stepscope.capture.machine.labels import Labels
 from stepscope.capture.machine.matrices import SWITCH
-from tests.capture.running import needs, sidecars, told
+from tests.capture.jobs import warm
+from tests.capture.running import needs, sidecars
 
 UNTOUCHED = {"restored": True, "listening": False}
 
@@ -22,7 +23,7 @@ JOB = Path(__file__).with_name("labels_job.py")
 
 def counted(folder: Path, how: str, wanted: str = "cpu") -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """What the sidecar has, and what the job tells."""
-    found = told(JOB, folder, how, **{SWITCH: wanted})
+    found = warm.told(warm.DYNAMO, JOB, folder, how, **{SWITCH: wanted})
     [note] = sidecars(folder)
     return note["labels"], {name: found[name] for name in (*UNTOUCHED, "compiles")}
 

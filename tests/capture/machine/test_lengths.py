@@ -13,15 +13,17 @@ import stepscope
 from stepscope.analysis.lengths import counted_lengths
 from stepscope.capture.machine.lengths import Lengths
 from stepscope.capture.machine.matrices import SWITCH
-from tests.capture.running import needs, sidecars, told
+from tests.capture.jobs import warm
+from tests.capture.running import needs, sidecars
 
 JOB = Path(__file__).with_name("lengths_job.py")
+JAX_JOB = JOB.with_name("lengths_of_jax_job.py")
 UNTOUCHED = {"restored": True, "listening": False, "compiles": 1}
 
 
 def counted(folder: Path, how: str, wanted: str = "1") -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """What the sidecar has, and what the job tells."""
-    found = told(JOB, folder, how, **{SWITCH: wanted})
+    found = warm.told(warm.DYNAMO, JOB, folder, how, **{SWITCH: wanted})
     [note] = sidecars(folder)
     return note["lengths"], {name: found[name] for name in UNTOUCHED}
 
@@ -80,7 +82,7 @@ def test_turned_off(tmp_path: Path) -> None:
 @needs("jax")
 @pytest.mark.parametrize(("how", "calls"), [("device", 1), ("numpy", 3)])
 def test_ids_that_jax_has_on_a_device_or_is_given(how: str, calls: int, tmp_path: Path) -> None:
-    found = told(JOB.with_name("lengths_of_jax_job.py"), tmp_path, how)
+    found = warm.told("jax", JAX_JOB, tmp_path, how)
     [note] = sidecars(tmp_path)
     assert note["lengths"] == [row("ids", [4, 64], 18.0, 32.0, calls=calls, framework="jax")]
     assert (found["hook"], found["heard"]) == (False, 0)
@@ -88,7 +90,7 @@ def test_ids_that_jax_has_on_a_device_or_is_given(how: str, calls: int, tmp_path
 
 @needs("jax")
 def test_a_hook_that_is_taken_stays_as_it_is(tmp_path: Path) -> None:
-    found = told(JOB.with_name("lengths_of_jax_job.py"), tmp_path, "taken")
+    found = warm.told("jax", JAX_JOB, tmp_path, "taken")
     [note] = sidecars(tmp_path)
     assert note["lengths"] == []
     assert found["hook"]
