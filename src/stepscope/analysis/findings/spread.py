@@ -145,6 +145,8 @@ OF_TURNS = Spread(UNFORESEEN_ABOVE_OF_RUNTIME, UNFORESEEN_BELOW_OF_RUNTIME, wors
 OF_LAUNCHES = Spread(
     UNFORESEEN_ABOVE_OF_LAUNCHES, UNFORESEEN_BELOW_OF_LOOPS, BEST_TOGETHER_OF_LAUNCHES, OF_BOUNDS.worst
 )
+# How much faster a step is that has all cores for itself differs from model to model, and by half of it on a busy machine.
+OF_CACHES = Spread(UNFORESEEN_ABOVE, UNFORESEEN_BELOW, worst=WORST_TOGETHER_OF_DEVICE, remains=REMAINS)
 OF_PYTHON = Spread(UNFORESEEN_ABOVE_OF_PYTHON, UNFORESEEN_BELOW_OF_PYTHON, remains=REMAINS_OF_PYTHON)
 # Lists that are read item by item: the arrays that take their place are picked or stacked, which is not free.
 OF_LISTS = Spread(UNFORESEEN_ABOVE_OF_PYTHON, UNFORESEEN_BELOW_OF_PYTHON, remains=REMAINS_OF_LISTS)

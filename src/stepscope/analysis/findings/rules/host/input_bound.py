@@ -9,10 +9,16 @@ import polars as pl
 
 from stepscope.analysis.findings.batches.advice import advise
 from stepscope.analysis.findings.batches.busy_cores import advise_less_work, waits_for_cores
+from stepscope.analysis.findings.batches.pipeline import (
+    left_of_pipeline,
+    spread_of_pipeline,
+    tell_of_pipeline,
+)
 from stepscope.analysis.findings.batches.restarts import find_restarts, tell_of_starts
+from stepscope.analysis.findings.batches.tf_data import find_tf_data
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change, with_warm_caches
-from stepscope.analysis.findings.finding import Finding, Interval
+from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import of_part
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.steps.slow_batches import is_garbage
@@ -30,7 +36,6 @@ from stepscope.analysis.replay.plan import Plan
 from stepscope.registers.calibration.launches import SAMPLE_ALONE_NS, SAMPLE_FROM_MEMORY_NS
 from stepscope.registers.calibration.profiler import WARM_DISPATCH_BESIDE_WORKERS, WARM_DISPATCH_WORST
 from stepscope.registers.policy.findings import BYTES_BEFORE_FLOATS, MORE_WORKERS_LEAST, WORTH_A_FINDING
-from stepscope.registers.policy.host_code import BESIDE_PIPELINE_SAVES
 from stepscope.units import duration
 
 _IS_INPUT = pl.col("cause") == "input"
@@ -42,6 +47,7 @@ _FIX_OF_PIPELINE = "Do less for each batch: .cache() what is the same in every e
 def find(case: Case) -> Finding | None:
     """The loop waits for, or makes, its next batch."""
     facts = input_facts(case.trace)
+    pipeline = find_tf_data(case.trace, case.steps)
     found = of_part(
         case,
         RULE,
@@ -49,7 +55,10 @@ def find(case: Case) -> Finding | None:
         lambda: loaded_beside(case, facts),
         # Where the job waits and the recorded steps did not, these need not have spent much on it.
         0.0 if case.had_ready_batches else WORTH_A_FINDING,
-        account=_left_beside_pipeline if _has_pipeline(case, facts) else None,
+        account=None
+        if case.device is not None
+        else lambda case, ns: left_of_pipeline(case, ns, pipeline, facts),
+        choose_spread=lambda _: None if case.device is not None else spread_of_pipeline(pipeline),
     )
     if found is not None and case.had_ready_batches:
         longer = duration(case.lacking_wait_ns)
@@ -58,6 +67,7 @@ def find(case: Case) -> Finding | None:
         _tell_of_slow_batches(case, found)
     usual = None if found is None else _with_workers(case, _advised(case, found, facts), facts)
     if usual is not None:
+        tell_of_pipeline(usual, pipeline)
         tell_of_starts(case, usual)
         if usual.fix != _FIX_OF_SAMPLES and waits_for_cores(case, facts):
             advise_less_work(case, usual, facts)
@@ -134,17 +144,6 @@ def _advised(case: Case, found: Finding, facts: InputFacts) -> Finding:
         of = f" of {facts.cores} cores" if facts.cores else ""
         found.detail += f" {facts.workers} worker{'s' if facts.workers > 1 else ''}{of} make batches already."
     return found
-
-
-def _has_pipeline(case: Case, facts: InputFacts) -> bool:
-    """Whether threads of this process make batches in the background, on the cores that the step computes on."""
-    return case.device is None and facts.maps_in_parallel and bool(facts.prefetches)
-
-
-def _left_beside_pipeline(case: Case, owned_ns: float) -> Interval:
-    """No wait goes where all cores are busy already; all of it where batches take less work, as from a cache."""
-    share = min(1.0, owned_ns / case.step_ns)
-    return Interval(1 - share, 1 - BESIDE_PIPELINE_SAVES * share, 1.0)
 
 
 def _fit_workers(fix: str, cores: int) -> str:
@@ -243,7 +242,7 @@ RULE: Rule[Case] = Rule(
     turn=70,
     page="input",
     owns="`input`; in steps that restart loader workers, the time beyond the usual",
-    change="a loader without workers gets six, one with workers as many as there are cores; the loop waits only for what they cannot produce in time. At best, it waits for no batch, and batches are transferred while the device computes. Where a sample takes 1 to 25 µs, it is in memory: whole batches are picked with one index and the loop waits for none; at best, the data is on the device and nothing is transferred. A function of the job that makes batches takes no time, nor does collating the samples; where ops read bytes, a quarter of the bytes is transferred, and at worst ops that pick the bytes stay, with a quarter of pinning what was made of them; otherwise only at best, from pinned memory. On a CPU where threads of tf.data make batches ahead already, between none of the wait and all of it goes, half of it most likely. Where workers restart in each epoch, steps take as long as those in between; at worst, the wait for the first batch of an epoch remains",
+    change="a loader without workers gets six, one with workers as many as there are cores; the loop waits only for what they cannot produce in time. At best, it waits for no batch, and batches are transferred while the device computes. Where a sample takes 1 to 25 µs, it is in memory: whole batches are picked with one index and the loop waits for none; at best, the data is on the device and nothing is transferred. A function of the job that makes batches takes no time, nor does collating the samples; where ops read bytes, a quarter of the bytes is transferred, and at worst ops that pick the bytes stay, with a quarter of pinning what was made of them; otherwise only at best, from pinned memory. On a CPU where threads of tf.data make batches ahead already, between none of the wait and all of it goes, half of it most likely; but all of it as far as their work is the same in every epoch and nothing is cached, or a Python generator yields single samples, and what takes the cores and the profiler's time from the rest of the step goes too, half of it most likely. Where workers restart in each epoch, steps take as long as those in between; at worst, the wait for the first batch of an epoch remains",
     fix={
         "pytorch": "Load in worker processes: DataLoader(num_workers=8, pin_memory=True, persistent_workers=True, prefetch_factor=4). If workers are on already, move the slow stage to the GPU, or store data that is already decoded.",
         "tensorflow": "End the pipeline with .prefetch(tf.data.AUTOTUNE), use .map(…, num_parallel_calls=tf.data.AUTOTUNE), and .cache() what fits into memory.",
