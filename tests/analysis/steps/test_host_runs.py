@@ -102,3 +102,21 @@ def test_the_replay_takes_as_long_as_the_programs_do() -> None:
     trace = ahead()
     made = recorded_plan(trace, find_steps(trace), None)[0]
     assert made.step_ns() == pytest.approx(263_000, rel=0.03)
+
+
+def _read_back() -> Trace:
+    """Each step calls a function, and then reads its result, for which it waits 70 of 100 µs."""
+    rows = []
+    for number in range(3):
+        at = 100 * number
+        rows += [*call(at + 5, "update"), f"main  {at + 20}  74  np.asarray(jax.Array)  span"]
+        rows += run(at + 12, 80, f"{HELPER}  {at + 15}  75  dot.1  op")
+    return jax_trace(*rows)
+
+
+def test_waiting_for_a_program_of_the_host_takes_the_time_of_the_program() -> None:
+    """No device works meanwhile: what the thread waits for is the host's own work."""
+    trace = _read_back()
+    found, _ = recorded_plan(trace, find_steps(trace), None)
+    assert found.step_ns() == pytest.approx(100_000, rel=0.05)
+    assert found.host.filter(pl.col("cause") == "host_compute")["recorded_ns"].sum() > 3 * 60_000

@@ -243,7 +243,7 @@ def recorded_plan(trace: Trace, steps: Steps, device: int | None) -> tuple[Plan,
 def _charged_work(trace: Trace, steps: Steps, spans: pl.DataFrame) -> pl.DataFrame:
     """The same where the host itself computes, as the account has it: a thread that waits for others of the host waits for their work.
 
-    No stream plays that work, so that without it the step would end before it is done.
+    That work is on no stream: without it, the step would end too early.
     """
     pieces = Charger(trace, steps, host_only=True).charge(spans).sort("gap", "start_ns", maintain_order=True)
     return pieces.select(

@@ -156,5 +156,5 @@ def test_the_host_may_not_launch_the_sorting_of_a_dense_gradient() -> None:
 def test_a_step_that_the_host_decides_afterwards_is_as_uncertain_as_hosts_are() -> None:
     """Downwards: what the update costs the host is in the promise, so that little more than that is gained."""
     found = updated_on_device(10, "Adam")
-    assert found.speedup.high / found.speedup.mid < 1.3
-    assert found.speedup.mid / found.speedup.low > 1.14
+    assert found.speedup.high / found.speedup.mid < 1.45
+    assert found.speedup.mid / found.speedup.low > 1.1

@@ -130,7 +130,7 @@ def test_python_code_between_them_may_keep_calls_apart() -> None:
     """At worst, both the calls and the code of 0.35 ms (0.32 without the profiler) stay, at best neither."""
     left = _found(*[_ops_between(10, 350)] * 3).left_ns_per_step
     assert left is not None
-    assert left.low < 150_000 and left.high > 320_000
+    assert left.low < 150_000 and left.high > 300_000
 
 
 def _long_step(number: int, python_us: int) -> list[str]:
@@ -158,7 +158,7 @@ def test_little_python_code_says_nothing_about_what_replaces_the_ops() -> None:
 
     little, much = found(400).speedup, found(2000).speedup
     assert little.low > 0.8 * little.mid
-    assert much.low < 0.7 * much.mid
+    assert much.low < 0.75 * much.mid
 
 
 def test_a_loop_that_a_value_ends_costs_more_per_turn() -> None:

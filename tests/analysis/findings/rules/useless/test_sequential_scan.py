@@ -92,7 +92,7 @@ def test_a_recurrence_is_first_and_owns_the_copies_in_its_loop() -> None:
     assert first.evidence["kernels_per_step"] == 3 * 128
     assert first.share == pytest.approx(3 * 128 * 8 / STEP, abs=0.03)
     # The product, the host and 14 passes of 5 µs are left; at worst also long kernels that are not of the state.
-    assert 1.8 < first.speedup.low < first.speedup.mid < 3.2 < first.speedup.high < 5.0
+    assert 1.8 < first.speedup.low < first.speedup.mid < 3.2 < first.speedup.high < 5.5
 
 
 def test_copies_and_rows_of_short_turns_leave_with_the_loop() -> None:
