@@ -10,6 +10,7 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.analysis.host.carried_state import frames_with_state
+from stepscope.analysis.host.fed_back import frames_fed_back
 from stepscope.analysis.host.host_passes import host_passes
 from stepscope.analysis.host.names import PLACE, STANDARD_FRAME
 from stepscope.analysis.host.passes import repeated_passes
@@ -62,6 +63,7 @@ def find_loops(trace: Trace, on_host: bool = False) -> Loops:
 def _without_state(trace: Trace, repeated: pl.DataFrame, loops: Loops) -> Loops:
     """The loops but those whose turns need the one before."""
     frames = frames_with_state(trace, _frames(trace.events), repeated, loops.loop_of)
+    frames += frames_fed_back(trace, loops.found, loops.loop_of)
     if not frames:
         return loops
     left = pl.when(~loops.loop_of.is_in(frames)).then(loops.loop_of)

@@ -85,3 +85,48 @@ GENERATOR_CALL_NS = measured(
     when="2026-11-19",
     seen="290 and 370 µs in two jobs: what takes longer also computes, reads or decodes",
 )
+HOST_WEIGHT_BYTES_FAST = measured(
+    "HOST_WEIGHT_BYTES_FAST",
+    12.0,
+    unit="bytes per ns",
+    device="x86 core",
+    how="nn.Linear of six sizes (192 × 576 to 1,024 × 8,000, fp32), six of each in turn, on one core, for one token of one sequence and of eight (torch 2.13), processor time",
+    when="2026-11-19",
+    seen="one sequence 4.7 to 8.0, with both cores busy; two cores read more",
+)
+HOST_WEIGHT_BYTES_SLOWLY = measured(
+    "HOST_WEIGHT_BYTES_SLOWLY",
+    3.0,
+    unit="bytes per ns",
+    device="x86 core",
+    how="as HOST_WEIGHT_BYTES_FAST",
+    when="2026-11-19",
+    seen="eight sequences 2.1 to 4.1",
+)
+HOST_TOKEN_OP_LEAST_NS = measured(
+    "HOST_TOKEN_OP_LEAST_NS",
+    4_000,
+    unit="ns",
+    device="x86 core",
+    how="layer_norm, gelu and a sum of one token (192 and 8 × 256 numbers) on one core (torch 2.13), processor time",
+    when="2026-11-19",
+    seen="sums 3.6 and 4.7 µs",
+)
+HOST_TOKEN_OP_MOST_NS = measured(
+    "HOST_TOKEN_OP_MOST_NS",
+    30_000,
+    unit="ns",
+    device="x86 core",
+    how="as HOST_TOKEN_OP_LEAST_NS",
+    when="2026-11-19",
+    seen="layer_norm 21 and 23 µs, gelu 29 and 35 µs, with their modules",
+)
+HOST_RECURRENT_CALL_MOST = measured(
+    "HOST_RECURRENT_CALL_MOST",
+    0.33,
+    unit="× the time of a call over a whole sequence",
+    device="x86 core",
+    how="nn.LSTM of two layers (64 inputs, 256 states, fp32, four sequences of 40 to 60 time steps) called for one time step in inference, which brings the weights into another order first (torch 2.13), processor time",
+    when="2026-11-19",
+    seen="0.28",
+)

@@ -22,6 +22,12 @@ PREFIX_LEAST = policy(
     unit="tokens",
     why="that are computed again: with fewer the weights, not the tokens, take the time",
 )
+PREFIX_LEAST_ON_HOST = policy(
+    "PREFIX_LEAST_ON_HOST",
+    8,
+    unit="tokens in the mean, on a CPU",
+    why="that are computed again: texts that begin with one token have few in the mean, and the time of their ops says whether these matter",
+)
 TOKEN_RUN_LEAST = policy(
     "TOKEN_RUN_LEAST",
     2,
