@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from stepscope.analysis.findings.apply import apply_rules, replay_together
@@ -171,6 +173,19 @@ def test_what_is_left_without_compilation_holds_the_waits_for_results() -> None:
     found = {each.code: each for each in findings_of(steps(*rows), framework="jax")}
     speedup = found["recompilation"].speedup
     assert speedup.mid < 7
+
+
+@pytest.mark.parametrize(("unprofiled_us", "most"), [(1_000, 85), (1_400, 450)])
+def test_what_the_replay_lacks_of_a_step_may_stay_without_compilation(unprofiled_us: int, most: int) -> None:
+    """All but 70 µs of a recorded step go; where the job's steps are 400 µs longer, nobody saw what these are."""
+    timed = {"unprofiled_step": {"mean_ns": unprofiled_us * 1_000, "count": 9}}
+    lines = steps("main  0  900  backend_compile  span  -", *gemm(900, 70), count=4)
+    case = case_of_text(lines, framework="jax", capture=timed)
+    case.steps = replace(case.steps, source="marker")
+    found = {each.code: each for each in apply_rules(case)}["recompilation"]
+    assert found.left_ns_per_step is not None
+    assert found.left_ns_per_step.high == pytest.approx(most * 1_000, rel=0.25)
+    assert found.speedup.high > 8
 
 
 def test_a_checkpoint_in_every_step_is_a_matter_of_files() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import field
+
 import polars as pl
 
 from stepscope.analysis.replay.plan import USUAL, Plan
@@ -12,14 +14,19 @@ from stepscope.registers.policy.findings import LONG_WORK_OF_HOST
 
 @dataclass(frozen=True)
 class Change:
-    """A fix as plans: with what surely goes, and with what may go."""
+    """A fix as plans: with what surely goes, and with what may go.
+
+    `unseen_stays`: whether time of the step that the replay lacks may stay as it is, such as work that was not recorded.
+    """
 
     smallest: Plan
     largest: Plan
+    unseen_stays: bool = field(default=False, kw_only=True)
 
     def combined(self, other: Change) -> Change:
         """Both fixes together."""
-        return Change(self.smallest.combined(other.smallest), self.largest.combined(other.largest))
+        smallest, largest = self.smallest.combined(other.smallest), self.largest.combined(other.largest)
+        return Change(smallest, largest, unseen_stays=self.unseen_stays or other.unseen_stays)
 
 
 def with_warm_caches(plan: Plan, before: Plan, warm: float = WARM_DISPATCH) -> Plan:

@@ -168,7 +168,7 @@ def left_by_replay(case: Case, change: Change) -> Interval:
     left = Interval(
         _without_lacking(min(both), lacking),
         _without_lacking((smallest[USUAL] * largest[USUAL]) ** 0.5, lacking**LACKING_THAT_GOES),
-        max(both),
+        _with_all_unseen(case, max(both)) if change.unseen_stays else max(both),
     )
     return _no_less_than_work(case, change, _with_unseen(case, change, left))
 
@@ -203,15 +203,28 @@ def _computing(case: Case, owned: pl.DataFrame) -> int:
 
 
 def _lacking(case: Case) -> float:
-    """How many times as long the step is as the replay has it: time that the recording does not show, or 1."""
-    if case.basis.source == RECORDED:
-        return 1.0
-    return min(MOST_LACKING, max(1.0, case.basis_ns / case.played_ns))
+    """How many times as long the step is as the replay has it: host time that the recording does not show, or 1."""
+    return min(MOST_LACKING, _times_longer(case))
+
+
+def lacks_much(case: Case) -> bool:
+    """Whether the replay lacks more of the step than the host's time explains, such as work that was not recorded."""
+    return _times_longer(case) > MOST_LACKING
+
+
+def _times_longer(case: Case) -> float:
+    """How many times as long the step is as the replay has it, or 1."""
+    return 1.0 if case.basis.source == RECORDED else max(1.0, case.basis_ns / case.played_ns)
 
 
 def _without_lacking(share: float, lacking: float) -> float:
     """What is left if the time that the replay lacks goes with the change, as far as this removes the step at all."""
     return float(share / lacking ** max(0.0, 1 - share))
+
+
+def _with_all_unseen(case: Case, share: float) -> float:
+    """What is left if all the time that the replay lacks stays."""
+    return 1 - (1 - share) / _times_longer(case)
 
 
 def _with_unseen(case: Case, change: Change, left: Interval) -> Interval:

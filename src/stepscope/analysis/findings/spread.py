@@ -141,6 +141,9 @@ OF_READS = Spread(UNFORESEEN_ABOVE, UNFORESEEN_BELOW, worst=OF_BOUNDS.worst)
 OF_CHOICE = Spread(UNFORESEEN_ABOVE_OF_LOOPS, UNFORESEEN_BELOW_OF_LOOPS, OF_BOUNDS.best, OF_BOUNDS.worst)
 # A loop that ends by a value, or after a number of turns: which of them it becomes is up to the program, so that the low end stays.
 OF_TURNS = Spread(UNFORESEEN_ABOVE_OF_RUNTIME, UNFORESEEN_BELOW_OF_RUNTIME, worst=OF_BOUNDS.worst)
+# Of programs that were compiled in each step, only first runs were recorded: where hardly anything else is left, they decide, and at
+# worst later runs are as long, of the largest shape. Beside a device, work that was not recorded decides in the same way.
+OF_FIRST_RUNS = OF_TURNS
 # From half of the launches to one graph: which of them people choose is not in doubt but up to them, so that the low end stays.
 OF_LAUNCHES = Spread(
     UNFORESEEN_ABOVE_OF_LAUNCHES, UNFORESEEN_BELOW_OF_LOOPS, BEST_TOGETHER_OF_LAUNCHES, OF_BOUNDS.worst

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import polars as pl
 
-from stepscope.analysis.account.host_timeline import within
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change, with_warm_caches
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.programs.first_runs import first_runs
-from stepscope.analysis.findings.promise import left_as_a_whole, of_part
+from stepscope.analysis.findings.programs.trials import find_trials
+from stepscope.analysis.findings.promise import lacks_much, left_as_a_whole, of_part
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.side_effects import FOLLOWING
-from stepscope.analysis.host.causes import host_codes
+from stepscope.analysis.findings.spread import OF_FIRST_RUNS
 from stepscope.analysis.host.kernel_loads import loading_launches
 from stepscope.analysis.replay.plan import Plan
-from stepscope.native.host.lineage import COMPILE
 from stepscope.registers.calibration.launches import (
     FIRST_CALL_NS,
 )
@@ -45,38 +44,45 @@ def compiling(case: Case, rule: Rule[Case], owned: pl.DataFrame) -> Finding | No
         return None
     first = first_runs(case)
     if first is None:
-        return of_part(case, rule, owned, lambda: _change(case), follow=_TRIALS, account=left_as_a_whole)
+        return of_part(
+            case,
+            rule,
+            owned,
+            lambda: _change(case),
+            follow=_TRIALS,
+            account=left_as_a_whole,
+            choose_spread=lambda _: OF_FIRST_RUNS if lacks_much(case) else None,
+        )
     if case.per_step(owned) < WORTH_SHOWING * case.step_ns:
         return None
     whole = pl.concat([owned, first.around])
-    return of_part(case, rule, whole, lambda: _change(case), follow=_TRIALS, account=first.left)
+    return of_part(
+        case,
+        rule,
+        whole,
+        lambda: _change(case),
+        follow=_TRIALS,
+        account=first.left,
+        choose_spread=lambda _: OF_FIRST_RUNS,
+    )
 
 
 def _change(case: Case) -> Change:
-    """Nothing is compiled; at most, the caches of what follows stay warm, too."""
+    """Nothing is compiled; at most, the caches of what follows stay warm, too. Work that was not recorded is not the compiler's."""
     without = _compiled(case)
-    return Change(without, with_warm_caches(without, case.plan))
+    return Change(without, with_warm_caches(without, case.plan), unseen_stays=True)
 
 
 def _compiled(case: Case) -> Plan:
     """The plan without compilation, and without the work that compiling launched."""
-    host = case.plan.host.group_by("item").agg(
-        compiling=pl.col("ns").filter(pl.col("cause") == "compile").sum(), all=pl.col("ns").sum()
-    )
-    trials = host.filter(pl.col("compiling") > MAJORITY * pl.col("all"))["item"].implode()
-    spans = case.trace.events.filter(host_codes(case.trace) == COMPILE).select(
-        "start_ns", end_ns=pl.col("start_ns") + pl.col("dur_ns")
-    )
-    spans = spans.sort("start_ns")
-    inside = within(case.plan.items["at"], spans["start_ns"], spans["end_ns"])
-    chosen = pl.col("item").is_in(trials) | pl.lit(inside)
-    meanwhile = case.plan.items["item"].filter(inside).implode()
+    chosen = find_trials(case)
+    meanwhile = case.plan.items["item"].filter(chosen).implode()
     # The first call with a new shape also loads and chooses kernels.
     first_call = (pl.col("cause") == "dispatch") & (pl.col("recorded_ns") > FIRST_CALL_NS)
     return (
         case.plan.with_host((pl.col("cause") == "compile") | pl.col("item").is_in(meanwhile) | first_call)
-        .with_device(chosen)
-        .without_waits(chosen)
+        .with_device(pl.lit(chosen))
+        .without_waits(pl.lit(chosen))
     )
 
 
@@ -85,7 +91,7 @@ RULE: Rule[Case] = Rule(
     title="Programs are compiled during the steps",
     turn=60,
     owns="`compile`; for JAX on a CPU, also the dispatch and Python of the calls that compile",
-    change="compilation, the autotuning kernels that it launches and slow first calls take no time; at best, dispatch is also as fast as with warm caches. For JAX on a CPU the rest of the calls that compile goes as well, and 20 to 50 % of the time of first runs remains",
+    change="compilation, the autotuning kernels that it launches and slow first calls take no time, while programs of the job stay; at best, dispatch is also as fast as with warm caches; at worst, time of the step that the replay lacks stays. For JAX on a CPU the rest of the calls that compile goes as well, and 20 to 90 % of the time of first runs remains; where the sizes of arguments differ, all have the largest one, at worst one beyond those recorded",
     fix={
         "pytorch": "Find what changes with TORCH_LOGS=recompiles; mark sizes that vary with torch._dynamo.mark_dynamic, pad batches to one shape, and warm up before measuring.",
         "tensorflow": "Give tf.function an input_signature, or pad to one shape; pass Python numbers as tensors.",
