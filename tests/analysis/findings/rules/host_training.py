@@ -24,6 +24,7 @@ class Call:
     sequence: str = "-"
     inside: tuple[Call, ...] = ()
     kind: str = "op"
+    dtypes: str = "-"
 
     @property
     def length(self) -> int:
@@ -34,7 +35,7 @@ class Call:
         """Its row and those inside."""
         shapes = self.shapes.replace(" ", "") if self.kind == "op" else "-"
         found = [
-            f"main  {at}  {self.length}  {self.name}  {self.kind}  -  {shapes}  -  {self.inputs}  {self.sequence}"
+            f"main  {at}  {self.length}  {self.name}  {self.kind}  -  {shapes}  {self.dtypes}  {self.inputs}  {self.sequence}"
         ]
         for each in self.inside:
             found += each.rows(at)

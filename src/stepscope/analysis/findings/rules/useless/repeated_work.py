@@ -11,6 +11,7 @@ from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.device_work import free_of_work, without_work
 from stepscope.analysis.findings.dispatched import at_or_below, without_calls
 from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.loops.constant_matrices import find_constant_matrix
 from stepscope.analysis.findings.programs.parts import part_of_program
 from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import ANY, Rule
@@ -34,7 +35,7 @@ _FIX_OF_PASS = "Use what the first pass has returned: keep the outputs that the 
 def find(case: Case) -> Finding | None:
     """In JAX a part of a program, in PyTorch a module or a function."""
     if case.trace.info.framework == "pytorch":
-        return _in_calls(case)
+        return _in_calls(case) if case.device is not None else find_constant_matrix(case, RULE)
     return _in_programs(case)
 
 
@@ -153,14 +154,14 @@ RULE: Rule[Case] = Rule(
     code="repeated-work",
     title="Part of a compiled program computes the same result in every call",
     turn=143,
+    turn_without_device=87,
     page="kernels",
-    owns="kernels, copies and gaps of a JAX program that steps call 4 times or more, in all of these calls but the first, if they depend only on weights and on arguments of which fewer than half as many arrive as there are calls (copied to the device, or returned by a program): the encoder of a prompt in each step of a sampler, for one. From a tenth of the step on. Numbers, random keys, whatever has the shape of a result, and data that was on the device before are taken to change with each call. In PyTorch, kernels and host time of calls of a module or function that call the same ops as an earlier one of the step, with equal shapes, if nothing in between can have made or changed what they are given: prompts that are encoded again, tables that each layer computes, and passes without a gradient behind the loss, as for metrics. Not if anything is drawn at random, if an optimizer steps in between, or if the module may keep a state; at worst, nothing is saved where they compute with numbers whose values are not recorded",
-    change="only the first call of a step does this work; at worst, in JAX, one call for each new argument. In PyTorch the calls disappear, with their Python",
+    owns="kernels, copies and gaps of a JAX program that steps call 4 times or more, in all of these calls but the first, if they depend only on weights and on arguments of which fewer than half as many arrive as there are calls (copied to the device, or returned by a program): the encoder of a prompt in each step of a sampler, for one. From a tenth of the step on. Numbers, random keys, whatever has the shape of a result, and data that was on the device before are taken to change with each call. In PyTorch, kernels and host time of calls of a module or function that call the same ops as an earlier one of the step, with equal shapes, if nothing in between can have made or changed what they are given: prompts that are encoded again, tables that each layer computes, and passes without a gradient behind the loss, as for metrics. Not if anything is drawn at random, if an optimizer steps in between, or if the module may keep a state; at worst, nothing is saved where they compute with numbers whose values are not recorded. On a CPU, ops of PyTorch that are given only a square matrix, which the capture has found after the recording, and what they make of it, the same in all steps: the normalisation of an adjacency matrix in each layer. Not if anything else makes or writes to an array of that size, or the step ends with one; and where most of the matrix is not zero, only if a step calls them several times",
+    change="only the first call of a step does this work; at worst, in JAX, one call for each new argument. In PyTorch the calls disappear, with their Python; on a CPU the ops",
     fix={
         "jax": "Compute it once per step in a function of its own (encode = jax.jit(encode_text); context = encode(params, tokens)), and pass the result to the function that is called again and again, in place of what it is computed from.",
         "pytorch": "Compute it once per step and pass it on: call the module or function before the loop (context = encoder(tokens)) or before the layers, and give its result to each of them.",
         ANY: "Compute it once per step, and pass the result to the function that is called again and again.",
     },
     find=find,
-    needs_device=True,
 )
