@@ -16,12 +16,15 @@ from tests.builders.tables import draft
 Op = tuple[str, str, int]  # name, scope, µs
 
 
-def case_of_ops(ops: list[Op], count: int = 3) -> Case:
-    """Steps that run these ops one after the other."""
+def case_of_ops(ops: list[Op], count: int = 3, *, in_one_turn: bool = False) -> Case:
+    """Steps that run these ops one after the other, in one turn of TensorFlow's executor if that matters."""
     lines, scopes = [HEAD], []
     for number in range(count):
         at = 1000 * number
         lines.append(f"main  {at}  1000  ProfilerStep#{number}  annotation  -")
+        if in_one_turn:
+            length = sum(length for _, _, length in ops)
+            lines.append(f"tf_Compute/1  {at}  {length}  ExecutorState::Process  span  -")
         for name, scope, length in ops:
             scopes.append((len(lines) - 1, scope))
             lines.append(f"tf_Compute/1  {at}  {length}  {name}  op  -")

@@ -64,6 +64,18 @@ ONE_HOT_CLASSES_LEAST = policy(
     unit="classes",
     why="with fewer the product costs little more than the lookup",
 )
+ONE_HOT_READ_LEAST = policy(
+    "ONE_HOT_READ_LEAST",
+    0.2,
+    unit="× the time that makes the matrix",
+    why="that a product with it takes at least, since it reads all of it; without shapes, a shorter one reads something else",
+)
+ONE_HOT_TIMES_NEXT = policy(
+    "ONE_HOT_TIMES_NEXT",
+    3,
+    unit="× the op that comes after the product",
+    why="without shapes, that says how much wider than its result the matrix is: with some tens of classes the two take about as long",
+)
 LOOKED_UP_LEAST = policy(
     "LOOKED_UP_LEAST",
     0.02,

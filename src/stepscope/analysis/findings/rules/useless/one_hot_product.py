@@ -14,11 +14,12 @@ from stepscope.analysis.findings.programs.host_ops import of_host_ops
 from stepscope.analysis.findings.programs.host_programs import going_share, host_programs, of_instructions
 from stepscope.analysis.findings.promise import of_kernels, timed
 from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.analysis.ops.one_hot_products import find_one_hot_products
 from stepscope.analysis.xla.hlo_module import read_module
 from stepscope.analysis.xla.one_hot import one_hot_work
 from stepscope.analysis.xla.ops import programs_that_ran
 from stepscope.registers.calibration.kernels import LOOKUP_BEST, LOOKUP_WORST, PARAMETER_BYTES
-from stepscope.registers.policy.findings import WORTH_A_FINDING
+from stepscope.registers.policy.findings import TOP_NAMES, WORTH_A_FINDING
 from stepscope.registers.policy.useless_work import LOOKED_UP_LEAST, LOOKED_UP_MOST, ONE_HOT_CLASSES_LEAST
 from stepscope.trace.lookup import is_named
 from stepscope.trace.scopes import ancestors
@@ -26,13 +27,19 @@ from stepscope.trace.scopes import ancestors
 _ONE_HOT = "aten::one_hot"
 _SCOPE = "_one_hot"
 _BACKWARD = r"transpose\(|Backward"
-_WHY = "makes one-hot matrices of {:,} classes and multiplies by them, which looks up rows of a table."
+
+
+def _why(classes: int | None) -> str:
+    many = "many" if classes is None else f"{classes:,}"
+    return f"makes one-hot matrices of {many} classes and multiplies by them, which looks up rows of a table."
 
 
 def find(case: Case) -> Finding | None:
     """In compiled programs by their code, else by the ops."""
     if case.device is None:
-        return _in_ops(case) if case.trace.info.framework == "pytorch" else _on_host(case)
+        if case.trace.info.framework == "pytorch":
+            return _in_ops(case)
+        return _on_host(case) or _in_graphs(case)
     return (case.runs_programs and _in_programs(case)) or _in_ops(case)
 
 
@@ -72,8 +79,18 @@ def _on_host(case: Case) -> Finding | None:
         1 - (1 - LOOKED_UP_MOST / 2) * share,
         1 - (1 - LOOKED_UP_MOST) * share,
     )
-    detail = f"{case.of_step(ns)} {_WHY.format(classes)}"
+    detail = f"{case.of_step(ns)} {_why(classes)}"
     return timed(case, RULE, owned, case.plan, detail, {"classes": classes}, accounted=left)
+
+
+def _in_graphs(case: Case) -> Finding | None:
+    """The same in ops of TensorFlow's graphs, whose shapes are not known."""
+    found = find_one_hot_products(case.trace, case.ops)
+    if found is None:
+        return None
+    chosen = found.events.to_frame().with_columns(least=pl.lit(LOOKED_UP_LEAST), most=pl.lit(LOOKED_UP_MOST))
+    evidence = {"ops": list(found.products[:TOP_NAMES])}
+    return of_host_ops(case, RULE, chosen, _why(None), evidence, are_long=True)
 
 
 def _looked_up(case: Case, products: pl.DataFrame, given: dict[str, tuple[int, int]]) -> pl.DataFrame:
@@ -100,7 +117,7 @@ def _looked_up(case: Case, products: pl.DataFrame, given: dict[str, tuple[int, i
 
 
 def _found(case: Case, chosen: pl.DataFrame, classes: int) -> Finding | None:
-    why = _WHY.format(classes)
+    why = _why(classes)
     if case.device is None:
         return of_host_ops(case, RULE, chosen, why, {"classes": classes})
     return of_kernels(case, RULE, chosen, why, evidence={"classes": classes})
@@ -203,12 +220,12 @@ RULE: Rule[Case] = Rule(
     turn=181,
     turn_without_device=99,
     page="ops",
-    owns="products of the forward pass whose input is a one-hot matrix, their gradients, and the kernels that make it (without a device, the ops of PyTorch themselves), from 256 classes; in compiled programs, according to their code, also where the CPU itself runs those of JAX",
+    owns="products of the forward pass whose input is a one-hot matrix, their gradients, and the kernels that make it (without a device, the ops of PyTorch themselves), from 256 classes; in compiled programs, according to their code, also where the CPU itself runs those of JAX; in graphs of TensorFlow on a CPU, whose shapes are unknown, products that follow `OneHot` in the same turn of the executor and take three times as long as the op after them",
     change="2 to 15 % of their time remains, as for a lookup; in compiled programs, 1.3 to 4 times what the device's memory needs for the rows",
     fix={
         "pytorch": "Look the rows up: nn.Embedding, F.embedding(index, table) or table[index] instead of F.one_hot(index).float() @ table.",
         "jax": "Look the rows up: table[index] or jnp.take(table, index, axis=0) instead of jax.nn.one_hot(index) @ table.",
-        "tensorflow": "Look the rows up: tf.gather(table, index) instead of tf.one_hot(index) @ table.",
+        "tensorflow": "Look the rows up: an Embedding layer or tf.gather(table, index) on the ids instead of tf.one_hot(index) @ table, or of CategoryEncoding before a Dense layer.",
         ANY: "Look the rows up by their index.",
     },
     find=find,
