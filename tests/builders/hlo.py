@@ -19,7 +19,7 @@ import struct
 
 from tests.builders.protobuf import field, varint
 
-ELEMENTS = {"pred": 1, "s8": 2, "s32": 4, "u32": 8, "f16": 10, "f32": 11, "bf16": 16, "c64": 15}
+ELEMENTS = {"pred": 1, "s8": 2, "s32": 4, "u32": 8, "f16": 10, "f32": 11, "f64": 12, "bf16": 16, "c64": 15}
 _TUPLE = 13
 _LINE = re.compile(r"\s+(\S+) = (\(.*?\)|\S+) ([\w-]+)\((.*?)\)(.*)")
 _ARRAY = re.compile(r"(\w+)\[([\d,]*)\]")

@@ -137,3 +137,34 @@ def test_a_program_that_is_compiled_in_each_step_also_runs_for_the_first_time() 
 
 def test_without_a_compiler_nothing_runs_for_the_first_time() -> None:
     assert "recompilation" not in found(compiling("ParseArguments"))
+
+
+TRAINED = """
+main:
+  x = f64[512,192] parameter(0)
+  w = f64[192,192] parameter(1)
+  dot.1 = f64[512,192] dot(x, w) op_name=jit(update)/jvp()/dot_general
+  tanh.1 = f64[512,192] tanh(dot.1) op_name=jit(update)/jvp()/tanh
+  dot.2 = f64[192,192] dot(x, tanh.1) op_name=jit(update)/transpose(jvp())/dot_general
+"""
+
+
+def training(code: str = TRAINED) -> Trace:
+    """Of 1000 µs the program runs for 900, of which its products and layers were recorded for 800."""
+    ops = (
+        "40  300  jit_update/dot.1  op",
+        "340  200  jit_update/tanh.1  op",
+        "540  300  jit_update/dot.2  op",
+    )
+    return host_program_trace(1000, *handed_over(10, "update"), *run(30, 900, *ops), jit_update=program(code))
+
+
+def test_training_in_float64() -> None:
+    mine = found(training())["double-precision"]
+    assert mine.share == pytest.approx(0.9, abs=0.02)
+    assert mine.speedup.low < 1 / (1 - 0.9 * 0.5) < mine.speedup.high
+
+
+@pytest.mark.parametrize(("before", "after"), [("f64", "f32"), ("transpose(jvp())", "main")])
+def test_float32_is_none_and_what_does_not_train_may_need_float64(before: str, after: str) -> None:
+    assert "double-precision" not in found(training(TRAINED.replace(before, after).replace("jvp()", "main")))

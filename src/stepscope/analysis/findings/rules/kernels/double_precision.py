@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import polars as pl
 
 from stepscope.analysis.compute.classes import PRODUCTS
 from stepscope.analysis.findings.case import Case
-from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.programs.host_ops import of_host_ops
-from stepscope.analysis.findings.promise import of_kernels
+from stepscope.analysis.findings.programs.host_programs import going_share, host_programs, of_instructions
+from stepscope.analysis.findings.promise import of_kernels, timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.serving.workload import TRAINING
+from stepscope.analysis.xla.hlo_module import Instruction, Module
+from stepscope.analysis.xla.repeats.forward_again import GRADIENT
+from stepscope.registers.calibration.kernels import XLA_DOUBLE_TO_SINGLE_LEAST
 from stepscope.registers.calibration.products import (
     TF32_PRODUCT_WORST,
 )
@@ -29,6 +35,9 @@ _LAYERS = (
 )
 _DOUBLE = r'^\["double"'  # what the op works on comes first; a number in Python is one, too, and comes later
 _NUMBER = "[[],"
+_GRADIENT = GRADIENT.decode()
+_DOUBLE_ELEMENTS = (12, 18)  # XLA's numbers of float64 and complex128
+_WHY_ON_HOST = "is spent in ops that compute in float64."
 _OTHER_FLOATS = ("fp32", "tf32", "bf16", "fp16", "fp8")
 
 
@@ -54,7 +63,44 @@ def find(case: Case) -> Finding | None:
 
 
 def _on_host(case: Case) -> Finding | None:
-    """PyTorch's ops on arrays of float64: vector units hold half as many of these, and so do caches."""
+    """Vector units hold half as many numbers of float64, and so do caches."""
+    if case.trace.info.framework == "jax":
+        return _in_host_programs(case)
+    return _in_host_ops(case)
+
+
+def _in_host_programs(case: Case) -> Finding | None:
+    """Instructions of JAX's programs that make arrays of float64, if the job trains."""
+    programs = host_programs(case)
+    if not any(_GRADIENT in one.op_name for module in programs.values() for one in _instructions(module)):
+        return None
+    doubles = {name: _double_instructions(module) for name, module in programs.items()}
+    found = {name: names for name, names in doubles.items() if names}
+    owned = of_instructions(case, found) if found else None
+    ns = case.per_step(owned) if owned is not None else 0
+    if owned is None or ns < WORTH_A_FINDING * case.step_ns:
+        return None
+    share = going_share(case, owned)
+    low, high = (1 - (1 - left) * share for left in (XLA_DOUBLE_TO_SINGLE_LEAST, DOUBLE_TO_SINGLE_MOST))
+    detail = f"{case.of_step(ns)} {_WHY_ON_HOST}"
+    return timed(case, RULE, owned, case.plan, detail, accounted=Interval(low, (low * high) ** 0.5, high))
+
+
+def _double_instructions(module: Module) -> frozenset[str]:
+    return frozenset(
+        one.name
+        for one in _instructions(module)
+        if any(array.element in _DOUBLE_ELEMENTS for array in one.shape.arrays())
+    )
+
+
+def _instructions(module: Module) -> Iterator[Instruction]:
+    for number in module.bodies:
+        yield from module.instructions(number)
+
+
+def _in_host_ops(case: Case) -> Finding | None:
+    """PyTorch's ops on arrays of float64."""
     if case.trace.info.framework != "pytorch" or not (case.workload == TRAINING or _has_layers(case)):
         return None
     dtypes = case.ops["dtypes"].cast(pl.String)
@@ -63,7 +109,7 @@ def _on_host(case: Case) -> Finding | None:
     chosen = case.ops.filter(double.fill_null(False)).select(
         "event", least=pl.lit(DOUBLE_TO_SINGLE_LEAST), most=pl.lit(DOUBLE_TO_SINGLE_MOST)
     )
-    return of_host_ops(case, RULE, chosen, "is spent in ops that compute in float64.")
+    return of_host_ops(case, RULE, chosen, _WHY_ON_HOST)
 
 
 def is_accident(case: Case) -> bool:
@@ -120,8 +166,8 @@ RULE: Rule[Case] = Rule(
     title_without_device="Ops compute in float64",
     turn_without_device=109,
     certainty=UNSURE_PRECISION,
-    owns="kernels whose inputs are float64; without a device, ops of PyTorch whose first input is, if the job trains or has network layers",
-    change="products run at the speed of fp32, at best of TF32; the other kernels, and all ops without a device, take 45 to 60 % of their time. Nothing is promised if nearly everything is float64 and there is no training and no network layer: a solver may need it",
+    owns="kernels whose inputs are float64; without a device, ops of PyTorch whose first input is, if the job trains or has network layers, and what programs of JAX make in float64, if the job trains",
+    change="products run at the speed of fp32, at best of TF32; the other kernels, and all ops without a device, take 45 to 60 % of their time (JAX on a CPU: 30 to 60 %). Nothing is promised if nearly everything is float64 and there is no training and no network layer: a solver may need it",
     fix={
         "pytorch": "Use float32: torch.from_numpy(x).float(), model.float(), dtype=np.float32 where arrays are made (NumPy makes float64), and no torch.set_default_dtype(torch.float64).",
         "tensorflow": "Use float32: tf.cast(x, tf.float32), dtype=np.float32 where arrays are made (NumPy makes float64), and tf.keras.backend.set_floatx('float32').",
