@@ -62,3 +62,24 @@ def test_what_a_turn_does_beside_all_tokens_stays() -> None:
         for call in (*turn(tokens), Call("aten::linear", 120, "[[2,1,64],[9000,64]]"))
     ]
     assert recomputed_prefix.find(replace(case_of_calls(*calls[:12]), workload=INFERENCE)) is None
+
+
+def padded(places: list[int], axis: int = 1) -> Case:
+    """Turns over all positions, of which one is read."""
+    products = Call("aten::linear", 110, "[[2,64,32],[500,32],[500]]")
+    calls = [
+        call
+        for place in places
+        for call in (products, Call("aten::select", 2, "[[2,64,500],[],[]]", f'["","{axis}","{place}"]'))
+    ]
+    return replace(case_of_calls(*calls), workload=INFERENCE)
+
+
+def test_a_text_that_is_padded_to_one_length() -> None:
+    found = recomputed_prefix.find(padded(list(range(30, 38))))
+    assert found is not None
+    assert found.evidence["tokens"] == 64
+    assert found.share == pytest.approx(0.77, abs=0.01)
+    assert recomputed_prefix.find(padded([63] * 8)) is None
+    assert recomputed_prefix.find(padded([3, 9, 1, 30, 5, 22, 4, 11])) is None
+    assert recomputed_prefix.find(padded(list(range(30, 38)), axis=2)) is None

@@ -53,11 +53,8 @@ def tokens_in(calls: pl.DataFrame) -> float | None:
     growing = growing_weights(calls).filter(
         pl.col("first") % pl.col("grown") == 0, pl.col("first") >= PREFIX_LEAST * pl.col("grown")
     )
-    return None if growing.is_empty() or not _are_most(calls, growing) else mean_tokens(growing)
-
-
-def mean_tokens(growing: pl.DataFrame) -> float:
-    """How many tokens a sequence of these has."""
+    if growing.is_empty() or not _are_most(calls, growing):
+        return None
     return take_mean(growing["rows"] / growing["grown"])
 
 

@@ -12,7 +12,8 @@ import polars as pl
 
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding
-from stepscope.analysis.findings.loops.growing_products import growing_weights, linear_calls, mean_tokens
+from stepscope.analysis.findings.loops.growing_products import growing_weights, linear_calls
+from stepscope.analysis.findings.loops.padded_texts import padded_turns
 from stepscope.analysis.findings.programs.host_ops import left_of_step
 from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import Rule
@@ -28,6 +29,7 @@ from stepscope.registers.calibration.host_ops import (
 )
 from stepscope.registers.policy.findings import LOOP_LEAST, MAJORITY
 from stepscope.registers.policy.repeated_work import PREFIX_LEAST_ON_HOST
+from stepscope.trace.frames import take_mean
 from stepscope.trace.scopes import ancestors
 
 _RECURRENT = ("aten::lstm", "aten::gru", "aten::rnn_tanh", "aten::rnn_relu")
@@ -37,12 +39,13 @@ _PARTS = ("host_compute", "dispatch")  # a short op is dispatch
 def find_growing_text(case: Case, rule: Rule[Case]) -> Finding | None:
     """A finding about all turns but those over a prompt."""
     calls = _outermost(case, pl.concat([linear_calls(case), _recurrent_calls(case)]).sort("start_ns"))
-    growing = growing_weights(calls)
-    mine = calls.join(growing.select("weight", "grown"), on="weight", maintain_order="left")
-    if growing.is_empty() or not _take_most(case, calls, mine):
-        return None
-    tokens = mean_tokens(growing)
-    turns = _turns(case, mine)
+    turns = _growing_turns(case, calls)
+    if turns is None:
+        turns = padded_turns(case, calls)
+        mine = None if turns is None else calls.filter(pl.col("rows").is_in(turns["rows"].unique().implode()))
+        if turns is None or mine is None or not _take_most(case, calls, mine):
+            return None
+    tokens = take_mean(turns["tokens"].unique())
     if tokens < PREFIX_LEAST_ON_HOST or turns["again"].sum() == 0:
         return None
     owned = _shortened(case, turns.filter("again"), calls)
@@ -57,6 +60,13 @@ def find_growing_text(case: Case, rule: Rule[Case]) -> Finding | None:
     return timed(
         case, rule, owned, case.plan, detail, {"tokens": round(tokens)}, accounted=left, spread=OF_READS
     )
+
+
+def _growing_turns(case: Case, calls: pl.DataFrame) -> pl.DataFrame | None:
+    """The turns over a text that grows from one to the next."""
+    growing = growing_weights(calls)
+    mine = calls.join(growing.select("weight", "grown"), on="weight", maintain_order="left")
+    return None if growing.is_empty() or not _take_most(case, calls, mine) else _turns(case, mine)
 
 
 def _outermost(case: Case, calls: pl.DataFrame) -> pl.DataFrame:
