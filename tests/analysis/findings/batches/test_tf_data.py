@@ -68,6 +68,8 @@ def test_records_come_again_where_a_list_of_them_repeats() -> None:
     work = run(0, ("DecodeJpeg", 100))
     assert pipeline(REPEAT, *work).repeats
     assert not pipeline(*work).repeats
+    files = "main  31  10  Iterator::TFRecord  span  -"
+    assert not pipeline(REPEAT, files, *work).repeats
     assert not pipeline(*work).caches
     assert pipeline("main  30  10  Iterator::MemoryCache  span  -", *work).caches
 

@@ -14,6 +14,7 @@ from stepscope.analysis.findings.promise import left_by_account
 from stepscope.analysis.findings.spread import OF_CACHES, Spread
 from stepscope.analysis.input_facts import InputFacts
 from stepscope.registers.calibration.host_ops import GENERATOR_CALL_NS
+from stepscope.registers.calibration.profiler import DISPATCH_LEFT_WITH_OPS_LOW
 from stepscope.registers.policy.findings import MAJORITY
 from stepscope.registers.policy.host_code import (
     BESIDE_PIPELINE_SAVES,
@@ -76,22 +77,17 @@ def _left_if_hidden(case: Case, owned_ns: float, facts: InputFacts) -> Interval:
 
 
 def _left_without(case: Case, owned_ns: float, pipeline: TfData, facts: InputFacts) -> Interval:
-    """The step alone. The profiler may take all of its time from the pipeline, which then is shorter in the job, and the step is not."""
+    """The step alone. The profiler may have taken its time from the pipeline, which then is faster in the job, while the step is not."""
     rest = max(0.0, case.step_ns - owned_ns)
-    alike, longer = sorted((rest / case.step_ns, min(1.0, rest / case.basis_ns)))
-    relief = _relief(case, rest, pipeline, facts) * _unprofiled(case)
+    recorded = min(1.0, rest / case.step_ns)
+    wait = (1 - recorded) * MAJORITY
+    least, most = sorted((recorded, min(rest / case.basis_ns, 1 - MAJORITY * (1 - recorded))))
+    relief = _relief(case, rest, pipeline, facts)
     return Interval(
-        alike * relief,
-        (alike * longer) ** 0.5 * relief**RELIEF_COMES,
-        min(1.0, longer + CACHED_WORK_STAYS * (1 - longer)),
+        least * relief,
+        (least * most) ** 0.5 * relief**RELIEF_COMES,
+        most + CACHED_WORK_STAYS * (1 - most),
     )
-
-
-def _unprofiled(case: Case) -> float:
-    """How much of the time outside the waits is not the profiler's: waits that grow shorter hide what it takes."""
-    alone = case.plan.with_host(pl.col("cause") == "input")
-    recorded = alone.as_recorded().step_ns()
-    return min(1.0, alone.step_ns() / recorded) if recorded > 0 else 1.0
 
 
 def _mix(gone: Interval, stays: Interval, share: float) -> Interval:
@@ -103,12 +99,14 @@ def _mix(gone: Interval, stays: Interval, share: float) -> Interval:
 def _relief(case: Case, rest_ns: float, pipeline: TfData, facts: InputFacts) -> float:
     """The rest of a step with all cores for itself, as a share of it beside the pipeline's threads, at best.
 
-    Ops use as many threads as there are cores; Python uses one, and shares it with a generator.
+    Ops use as many threads as there are cores; Python uses one, and shares it with a generator. What the profiler takes of Python
+    and dispatch no longer hides in waits that grow shorter by as much.
     """
-    cores, busy = facts.cores, pipeline.busy
-    if not cores or not rest_ns:
+    if not rest_ns:
         return 1.0
+    cores = facts.cores or 1
+    busy = pipeline.busy if facts.cores else 0.0
     computing = min(rest_ns, case.per_step(case.slices.filter(pl.col("part") == "host_compute")))
     share = computing / rest_ns
-    python = 1 / (1 + busy) if pipeline.python_calls else min(1.0, cores / (1 + busy))
-    return share * cores / (cores + busy) + (1 - share) * python
+    alone = 1 / (1 + busy) if pipeline.python_calls else min(1.0, cores / (1 + busy))
+    return share * cores / (cores + busy) + (1 - share) * alone * DISPATCH_LEFT_WITH_OPS_LOW

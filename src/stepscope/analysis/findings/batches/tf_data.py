@@ -29,6 +29,7 @@ _DECODES = r"^(ReadFile|Parse\w*|Decode[A-Z][a-z0-9]+(V\d)?|DecodeCSV|StringToNu
 _CACHES = r"Cache"
 _REPEATS = r"Repeat"
 _IN_MEMORY = r"::(TensorSlice|Tensor|Range)$"  # the list of records is in the program, and so has an end
+_OPENS = r"::(\w*(Record|Text|SqlIterator)\w*|FlatMap|\w*Interleave\w*)$"  # each item of the list may be a file of any length
 _GENERATES = r"::Generator$"
 
 
@@ -68,7 +69,7 @@ def find_tf_data(trace: Trace, steps: Steps) -> TfData | None:
     name, ns = summed.sort(["dur_ns", "name"], descending=[True, False]).row(0)
     return TfData(
         caches=bool(stages.str.contains(_CACHES).any()),
-        repeats=bool(stages.str.contains(_REPEATS).any() and stages.str.contains(_IN_MEMORY).any()),
+        repeats=_repeats(stages),
         same_share=int(work.filter("same")["dur_ns"].sum()) / every,
         slowest=(name, ns / every),
         python_calls=calls,
@@ -76,6 +77,11 @@ def find_tf_data(trace: Trace, steps: Steps) -> TfData | None:
         yields_samples=bool(stages.str.contains(_GENERATES).any()) and calls >= ELEMENTS_PER_STEP,
         busy=_busy(trace, steps, work),
     )
+
+
+def _repeats(stages: pl.Series) -> bool:
+    again, held, opened = (bool(stages.str.contains(each).any()) for each in (_REPEATS, _IN_MEMORY, _OPENS))
+    return again and held and not opened
 
 
 def _work(trace: Trace, steps: Steps) -> pl.DataFrame:
