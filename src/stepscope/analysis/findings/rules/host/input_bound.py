@@ -9,6 +9,7 @@ import polars as pl
 
 from stepscope.analysis.findings.batches.advice import advise
 from stepscope.analysis.findings.batches.busy_cores import advise_less_work, waits_for_cores
+from stepscope.analysis.findings.batches.eager_rows import advise_one_index, find_eager_rows
 from stepscope.analysis.findings.batches.pipeline import (
     left_of_pipeline,
     spread_of_pipeline,
@@ -18,7 +19,7 @@ from stepscope.analysis.findings.batches.restarts import find_restarts, tell_of_
 from stepscope.analysis.findings.batches.tf_data import find_tf_data
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change, with_warm_caches
-from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.promise import of_part
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.steps.slow_batches import is_garbage
@@ -48,16 +49,20 @@ def find(case: Case) -> Finding | None:
     """The loop waits for, or makes, its next batch."""
     facts = input_facts(case.trace)
     pipeline = find_tf_data(case.trace, case.steps)
+    owned = case.free(pl.col("part") == "input")
+    rows = None if _has_loader(facts) else find_eager_rows(case, owned)
+
+    def left_on_host(case: Case, ns: float) -> Interval:
+        return rows.left(case, ns) if rows else left_of_pipeline(case, ns, pipeline, facts)
+
     found = of_part(
         case,
         RULE,
-        case.free(pl.col("part") == "input"),
+        owned,
         lambda: loaded_beside(case, facts),
         # Where the job waits and the recorded steps did not, these need not have spent much on it.
         0.0 if case.had_ready_batches else WORTH_A_FINDING,
-        account=None
-        if case.device is not None
-        else lambda case, ns: left_of_pipeline(case, ns, pipeline, facts),
+        account=None if case.device is not None else left_on_host,
         choose_spread=lambda _: None if case.device is not None else spread_of_pipeline(pipeline),
     )
     if found is not None and case.had_ready_batches:
@@ -69,7 +74,9 @@ def find(case: Case) -> Finding | None:
     if usual is not None:
         tell_of_pipeline(usual, pipeline)
         tell_of_starts(case, usual)
-        if usual.fix != _FIX_OF_SAMPLES and waits_for_cores(case, facts):
+        if rows is not None:
+            advise_one_index(usual, rows)
+        elif usual.fix != _FIX_OF_SAMPLES and waits_for_cores(case, facts):
             advise_less_work(case, usual, facts)
     again = find_restarts(case, RULE)
     if again is None or usual is None:
@@ -242,7 +249,7 @@ RULE: Rule[Case] = Rule(
     turn=70,
     page="input",
     owns="`input`; in steps that restart loader workers, the time beyond the usual",
-    change="a loader without workers gets six, one with workers as many as there are cores; the loop waits only for what they cannot produce in time. At best, it waits for no batch, and batches are transferred while the device computes. Where a sample takes 1 to 25 µs, it is in memory: whole batches are picked with one index and the loop waits for none; at best, the data is on the device and nothing is transferred. A function of the job that makes batches takes no time, nor does collating the samples; where ops read bytes, a quarter of the bytes is transferred, and at worst ops that pick the bytes stay, with a quarter of pinning what was made of them; otherwise only at best, from pinned memory. On a CPU where threads of tf.data make batches ahead already, between none of the wait and all of it goes, half of it most likely; but all of it as far as their work is the same in every epoch and nothing is cached, or a Python generator yields single samples, and what takes the cores and the profiler's time from the rest of the step goes too, half of it most likely. Where workers restart in each epoch, steps take as long as those in between; at worst, the wait for the first batch of an epoch remains",
+    change="a loader without workers gets six, one with workers as many as there are cores; the loop waits only for what they cannot produce in time. At best, it waits for no batch, and batches are transferred while the device computes. Where a sample takes 1 to 25 µs, it is in memory: whole batches are picked with one index and the loop waits for none; at best, the data is on the device and nothing is transferred. A function of the job that makes batches takes no time, nor does collating the samples; where ops read bytes, a quarter of the bytes is transferred, and at worst ops that pick the bytes stay, with a quarter of pinning what was made of them; otherwise only at best, from pinned memory. Where that function calls a program of JAX 10 times or more for each batch, on a CPU all of its time goes; at worst what these compute stays, and the rest of the step takes as long without the profiler as recorded. On a CPU where threads of tf.data make batches ahead already, between none of the wait and all of it goes, half of it most likely; but all of it as far as their work is the same in every epoch and nothing is cached, or a Python generator yields single samples, and what takes the cores and the profiler's time from the rest of the step goes too, half of it most likely. Where workers restart in each epoch, steps take as long as those in between; at worst, the wait for the first batch of an epoch remains",
     fix={
         "pytorch": "Load in worker processes: DataLoader(num_workers=8, pin_memory=True, persistent_workers=True, prefetch_factor=4). If workers are on already, move the slow stage to the GPU, or store data that is already decoded.",
         "tensorflow": "End the pipeline with .prefetch(tf.data.AUTOTUNE), use .map(…, num_parallel_calls=tf.data.AUTOTUNE), and .cache() what fits into memory.",
