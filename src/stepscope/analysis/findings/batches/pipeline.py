@@ -80,7 +80,6 @@ def _left_without(case: Case, owned_ns: float, pipeline: TfData, facts: InputFac
     """The step alone. The profiler may have taken its time from the pipeline, which then is faster in the job, while the step is not."""
     rest = max(0.0, case.step_ns - owned_ns)
     recorded = min(1.0, rest / case.step_ns)
-    wait = (1 - recorded) * MAJORITY
     least, most = sorted((recorded, min(rest / case.basis_ns, 1 - MAJORITY * (1 - recorded))))
     relief = _relief(case, rest, pipeline, facts)
     return Interval(
