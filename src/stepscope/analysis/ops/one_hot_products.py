@@ -98,10 +98,13 @@ def _use(made: list[dict[str, Any]], product: dict[str, Any], after: dict[str, A
 
 
 def _is_wide(uses: list[_Use]) -> bool:
-    """Whether the product takes as long as it does because of what it reads: all of the matrix, and far more than it makes."""
-    ns = sum(use.ns for use in uses)
-    reads = ns >= ONE_HOT_READ_LEAST * sum(use.made_ns for use in uses)
-    return reads and ns >= ONE_HOT_TIMES_NEXT * sum(use.next_ns for use in uses)
+    """Whether the product reads all of the matrix, and far more numbers than it makes: to make and to read them takes far longer than what follows."""
+    made, ns, after = (
+        sum(use.made_ns for use in uses),
+        sum(use.ns for use in uses),
+        sum(use.next_ns for use in uses),
+    )
+    return ns >= ONE_HOT_READ_LEAST * made and min(made, ns) >= ONE_HOT_TIMES_NEXT * after
 
 
 def _gradients_of(products: pl.DataFrame, path: str) -> pl.DataFrame:

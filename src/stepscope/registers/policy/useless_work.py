@@ -74,7 +74,7 @@ ONE_HOT_TIMES_NEXT = policy(
     "ONE_HOT_TIMES_NEXT",
     3,
     unit="× the op that comes after the product",
-    why="without shapes, that says how much wider than its result the matrix is: with some tens of classes the two take about as long",
+    why="that the matrix and its product take at least; without shapes, this shows how much wider than the result the matrix is: with some tens of classes, to make it takes about as long as what follows",
 )
 LOOKED_UP_LEAST = policy(
     "LOOKED_UP_LEAST",

@@ -220,7 +220,7 @@ RULE: Rule[Case] = Rule(
     turn=181,
     turn_without_device=99,
     page="ops",
-    owns="products of the forward pass whose input is a one-hot matrix, their gradients, and the kernels that make it (without a device, the ops of PyTorch themselves), from 256 classes; in compiled programs, according to their code, also where the CPU itself runs those of JAX; in graphs of TensorFlow on a CPU, whose shapes are unknown, products that follow `OneHot` in the same turn of the executor and take three times as long as the op after them",
+    owns="products of the forward pass whose input is a one-hot matrix, their gradients, and the kernels that make it (without a device, the ops of PyTorch themselves), from 256 classes; in compiled programs, according to their code, also where the CPU itself runs those of JAX; in graphs of TensorFlow on a CPU, whose shapes are unknown, products that follow `OneHot` in the same turn of the executor, where both take at least three times as long as the op after them",
     change="2 to 15 % of their time remains, as for a lookup; in compiled programs, 1.3 to 4 times what the device's memory needs for the rows",
     fix={
         "pytorch": "Look the rows up: nn.Embedding, F.embedding(index, table) or table[index] instead of F.one_hot(index).float() @ table.",
