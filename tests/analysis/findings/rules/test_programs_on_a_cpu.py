@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import polars as pl
 import pytest
 
 from stepscope.analysis.context import RankContext
@@ -168,3 +169,71 @@ def test_training_in_float64() -> None:
 @pytest.mark.parametrize(("before", "after"), [("f64", "f32"), ("transpose(jvp())", "main")])
 def test_float32_is_none_and_what_does_not_train_may_need_float64(before: str, after: str) -> None:
     assert "double-precision" not in found(training(TRAINED.replace(before, after).replace("jvp()", "main")))
+
+
+PASS = """
+main:
+  w = f32[640,960] parameter(0) op_name=params['w']
+  v = f32[960,320] parameter(1) op_name=params['v']
+  u = f32[320,100] parameter(2) op_name=params['u']
+  x = f32[512,640] parameter(3) op_name=x
+  first = f32[512,960] dot(x, w) contracts=1,0
+  second = f32[512,320] dot(first, v) contracts=1,0
+  logits = f32[512,100] dot(second, u) contracts=1,0
+  {rest}
+"""
+LOSS = "loss = f32[] reduce(logits, x)"
+GRADIENT = """du = f32[320,100] dot(second, logits) contracts=0,0 op_name=jit(loss)/transpose(jvp())/dot_general
+  d2 = f32[512,320] dot(logits, u) contracts=1,1
+  dv = f32[960,320] dot(first, d2) contracts=0,0
+  d1 = f32[512,960] dot(d2, v) contracts=1,1
+  dw = f32[640,960] dot(x, d1) contracts=0,0
+  made = (f32[640,960], f32[960,320], f32[320,100]) tuple(dw, dv, du)"""
+PICK = """
+main:
+  data = f32[4096,640] parameter(0) op_name=data
+  at = s32[] parameter(1) op_name=at
+  picked = f32[512,640] dynamic-slice(data, at, at)
+"""
+
+
+def _pick(at: int) -> list[str]:
+    return run_inside(at, 8, "pick", f"{at + 2}  4  jit_pick/picked  op")
+
+
+def logging(picks: int) -> Trace:
+    """Of 1000 µs a metric takes 200, the loss 200 and its gradient, which is compiled under the same name, 500."""
+    rows = [row for place in range(picks) for row in _pick(5 + 10 * place)]
+    rows += [*handed_over(40, "metric"), *handed_over(52, "loss"), *handed_over(64, "loss")]
+    rows += run(80, 200, "90  150  jit_metric/first  op", "240  40  jit_metric/loss  op")
+    rows += run(280, 200, "290  190  jit_loss/first  op")
+    rows += run(480, 500, "490  190  jit_loss/first  op", "690  280  jit_loss/dw  op")
+    forward, gradient = (program(PASS.format(rest=rest)) for rest in (LOSS, GRADIENT))
+    codes = {"jit_metric": forward, "jit_loss": forward, "jit_pick": program(PICK)}
+    trace = host_program_trace(1000, *rows, **codes)
+    number = trace.modules["program_id"].dtype
+    own = trace.modules.filter(pl.col("name") == "jit_loss").with_columns(
+        program_id=pl.lit(77, number), hlo=pl.lit(gradient)
+    )
+    # The events say which of the two they are of.
+    of_loss = trace.ops.filter(pl.col("scope").cast(pl.String).str.starts_with("jit_loss"))["event"]
+    is_second = trace.events["start_ns"].gather(of_loss) % 1_000_000 >= 480_000
+    loss = trace.modules.filter(pl.col("name") == "jit_loss")["program_id"][0]
+    numbers = pl.DataFrame({"event": of_loss, "second": is_second}).select(
+        "event", key=pl.lit("program_id"), value=pl.when("second").then(77).otherwise(loss)
+    )
+    tables = {**trace.tables, "modules": pl.concat([trace.modules, own])}
+    return Trace(tables, {**trace.cold, "stats_int": numbers})
+
+
+@pytest.mark.parametrize("picks", [0, 1])
+def test_a_pass_for_each_metric_and_one_for_the_gradient(picks: int) -> None:
+    """400 of 1000 µs go; of these, what follows the last product may stay."""
+    mine = found(logging(picks))["repeated-forward"]
+    assert mine.share == pytest.approx(0.4, abs=0.03)
+    assert mine.speedup.low < 1 / 0.6 < mine.speedup.high
+    assert "metric and loss" in mine.detail or "loss and metric" in mine.detail
+
+
+def test_a_metric_of_another_batch_is_no_repetition() -> None:
+    assert "repeated-forward" not in found(logging(3))

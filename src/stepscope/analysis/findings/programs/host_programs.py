@@ -31,7 +31,7 @@ def work_of_programs(case: Case) -> pl.DataFrame:
     """The free slices in which programs run, with `program`, and `instruction` where that was recorded, else null."""
     mine = case.free(pl.col("part").is_in(_PARTS))
     rows = _with_ops(case, mine).sort("start_ns", "slice")
-    runs = _runs(case)
+    runs = runs_on_host(case)
     rows = rows.join_asof(
         runs, left_on="start_ns", right_on="run_end", strategy="forward", check_sortedness=False
     )
@@ -51,7 +51,7 @@ def _with_ops(case: Case, slices: pl.DataFrame) -> pl.DataFrame:
     return slices.join(ops, left_on="named_by", right_on="event", how="left", maintain_order="left")
 
 
-def _runs(case: Case) -> pl.DataFrame:
+def runs_on_host(case: Case) -> pl.DataFrame:
     """ran (the program), run_start, run_end of all runs, by their end."""
     events = case.trace.events
     runs = pl.concat([host_runs(case.trace).drop("at_ns"), runs_in_calls(case.trace)])

@@ -15,6 +15,7 @@ from stepscope.analysis.findings.promise import of_kernels, timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.serving.workload import TRAINING
 from stepscope.analysis.xla.hlo_module import Instruction, Module
+from stepscope.analysis.xla.instruction_cost import FORMATS
 from stepscope.analysis.xla.repeats.forward_again import GRADIENT
 from stepscope.registers.calibration.kernels import XLA_DOUBLE_TO_SINGLE_LEAST
 from stepscope.registers.calibration.products import (
@@ -36,7 +37,6 @@ _LAYERS = (
 _DOUBLE = r'^\["double"'  # what the op works on comes first; a number in Python is one, too, and comes later
 _NUMBER = "[[],"
 _GRADIENT = GRADIENT.decode()
-_DOUBLE_ELEMENTS = (12, 18)  # XLA's numbers of float64 and complex128
 _WHY_ON_HOST = "is spent in ops that compute in float64."
 _OTHER_FLOATS = ("fp32", "tf32", "bf16", "fp16", "fp8")
 
@@ -90,7 +90,7 @@ def _double_instructions(module: Module) -> frozenset[str]:
     return frozenset(
         one.name
         for one in _instructions(module)
-        if any(array.element in _DOUBLE_ELEMENTS for array in one.shape.arrays())
+        if any(FORMATS.get(array.element) == "fp64" for array in one.shape.arrays())
     )
 
 
