@@ -138,5 +138,5 @@ RULE: Rule[Case] = Rule(
     },
     find=find,
     certainty=UNSURE_BATCH,
-    turn_without_device=100,
+    turn_without_device=86,
 )
