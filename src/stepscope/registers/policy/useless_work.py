@@ -142,6 +142,12 @@ LONGEST_OF_BATCH_MOST = policy(
     unit="share of the positions",
     why="that the longest sample of a batch has where padding to it is the fix: beyond that batches have to be sorted by length, which leaves the mean",
 )
+SORTED_MOST = policy(
+    "SORTED_MOST",
+    1.25,
+    unit="times the mean length of samples",
+    why="that batches have at most which are made of samples of similar length: samplers sort within some fifty batches, so that the longest sample of a batch is a little above the mean one",
+)
 PADDING_LEFT_MOST = policy(
     "PADDING_LEFT_MOST",
     0.75,

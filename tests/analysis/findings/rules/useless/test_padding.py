@@ -108,6 +108,37 @@ def test_batches_of_all_lengths_have_to_be_sorted() -> None:
     assert found.saves_ns_per_step < 0.6 * 430_000
 
 
+OWN = (512, 400, 300, 452)
+
+
+def counted_alone(share: float, of: str = "ids") -> list[dict[str, object]]:
+    """A row for each length, of samples with this share of it in the mean."""
+    return [counted(share * length, 0.98 * length, of, length) for length in OWN]
+
+
+def test_batches_of_their_own_lengths_that_are_mostly_padding() -> None:
+    """Each is padded to its own longest sample, and samples of all lengths come together."""
+    for of in ("ids", "mask", "lengths"):
+        made = case_of_ops(*[lookups(length) for length in OWN])
+        found = find(with_lengths(made, *counted_alone(0.4, of)))
+        assert found is not None
+        assert found.title == "Batches mix samples of all lengths, and are mostly padding"
+        assert "Steps have sequences of 300 to 512." in found.detail
+        assert "group_by_length" in found.fix
+        assert found.evidence["mean_length"] == round(0.4 * sum(OWN) / 4)
+        assert found.saves_ns_per_step == pytest.approx((1 - 0.4 * 1.25**0.5) * 430_000, rel=0.1)
+        assert found.speedup.high / found.speedup.low < 1.6
+
+
+def test_batches_of_their_own_lengths_that_are_sorted() -> None:
+    """Their samples are about as long as the longest one; or a step has texts of two lengths, of which one has the order."""
+    sorted_by_length = case_of_ops(*[lookups(length) for length in OWN])
+    assert find(with_lengths(sorted_by_length, *counted_alone(0.9))) is None
+    assert find(with_lengths(sorted_by_length, counted_alone(0.4)[0])) is None
+    of_two = case_of_ops(*[lookups(length) + lookups(length // 2) for length in OWN])
+    assert find(with_lengths(of_two, *counted_alone(0.4))) is None
+
+
 @pytest.mark.parametrize(
     ("by_step", "row"),
     [

@@ -34,6 +34,7 @@ _ON_SCORES = r"attention|softmax|bmm$"  # work that grows with the square of the
 _RECURRENT = r"^aten::_(cudnn|miopen)_(rnn|rnn_backward)$"
 _COUNTED_TITLE = "Batches are padded to the longest sample of all"
 _MIXED_TITLE = "Batches mix samples of all lengths, and are mostly padding"
+_SORT = "Put samples of similar length together: a sampler that sorts by length (group_by_length=True in the Trainer of transformers), or batches of a fixed number of tokens instead of samples. Or pack samples into one sequence (torch.nested, varlen attention)."
 _COMPARES = ("aten::eq", "aten::ne")
 _FILLS = ("aten::masked_fill", "aten::masked_fill_")
 
@@ -52,7 +53,7 @@ def find(case: Case) -> Finding | None:
 def _on_device(case: Case, batches: Padded) -> Finding | None:
     kernels = case.compute.kernels.filter(pl.col("class") != "optimizer", pl.col("time_ns") > 0)
     if batches.counted is not None:
-        kernels = _kernels_on_batch(case, kernels, batches.counted)
+        kernels = _kernels_on_batch(case, kernels, batches)
     owned = case.free(pl.col("part") == "compute", pl.col("named_by").is_in(kernels["event"].implode()))
     ns = case.per_step(owned)
     if ns < WORTH_A_FINDING * case.step_ns:
@@ -78,7 +79,10 @@ def _found(
     case: Case, batches: Padded, owned: pl.DataFrame, changed: Plan | Change, accounted: Interval
 ) -> Finding:
     words, evidence = _words(batches), _evidence(batches)
-    return timed(case, RULE, owned, changed, _describe(batches), evidence, accounted=accounted, **words)
+    found = timed(case, RULE, owned, changed, _describe(batches), evidence, accounted=accounted, **words)
+    if batches.is_mixed and not case.runs_programs:
+        found.fix = _SORT
+    return found
 
 
 def _left(case: Case, batches: Padded, ns: float, square_ns: float) -> Interval:
@@ -96,8 +100,14 @@ def _describe(batches: Padded) -> str:
             "longest sample of all, not of the batch. How much of them is padding a profile does not show."
         )
     counted = batches.counted
+    lengths = [each.positions for each in batches.sizes]
+    steps = (
+        f"Steps have sequences of {min(lengths):,} to {max(lengths):,}"
+        if lengths
+        else f"All steps have sequences of {counted.positions:,}"
+    )
     return (
-        f"All steps have sequences of {counted.positions:,}. As counted in the recorded steps, samples have {counted.mean:,.0f} of these on "
+        f"{steps}. As counted in the recorded steps, samples have {counted.mean:,.0f} of these on "
         f"average, and the longest of a batch has {counted.longest:,.0f}."
     )
 
@@ -120,13 +130,17 @@ def _words(batches: Padded) -> dict[str, Any]:
     return {"title": title, "spread": batches.spread}
 
 
-def _kernels_on_batch(case: Case, kernels: pl.DataFrame, counted: CountedLengths) -> pl.DataFrame:
+def _kernels_on_batch(case: Case, kernels: pl.DataFrame, batches: Padded) -> pl.DataFrame:
     """Those of the kernels that work on the counted positions of the samples: nothing else is less for shorter ones."""
-    if case.runs_programs:
-        return kernels.filter(~pl.col("event").is_in(_of_weights_alone(case, counted).implode()))
-    ops = on_batch(case.ops, counted)
+    if case.runs_programs and batches.counted is not None:
+        return kernels.filter(~pl.col("event").is_in(_of_weights_alone(case, batches.counted).implode()))
+    ops = _ops_on_batch(case, batches)
     mine = case.trace.kernels.filter(pl.col("op").is_in(ops.implode()))["event"]
     return kernels.filter(pl.col("event").is_in(mine.implode()))
+
+
+def _ops_on_batch(case: Case, batches: Padded) -> pl.Series:
+    return pl.concat([on_batch(case.ops, each) for each in batches.all_counted]).unique()
 
 
 def _of_weights_alone(case: Case, counted: CountedLengths) -> pl.Series:
@@ -152,7 +166,7 @@ def _on_host(case: Case, batches: Padded) -> Finding | None:
     computed = case.free(pl.col("part") == "host_compute")
     owned = computed.filter(~take(in_optimizer(case.trace.events), computed["named_by"]))
     if batches.counted is not None:
-        owned = owned.filter(pl.col("named_by").is_in(on_batch(case.ops, batches.counted).implode()))
+        owned = owned.filter(pl.col("named_by").is_in(_ops_on_batch(case, batches).implode()))
     ns = case.per_step(owned)
     if ns < WORTH_A_FINDING * case.step_ns:
         return None
@@ -267,8 +281,8 @@ RULE: Rule[Case] = Rule(
     turn_without_device=108,
     page="ops",
     certainty=UNSURE_PADDING,
-    owns="the remaining `compute`, without a device the ops that the host computes, if all steps have sequences of the same length, and attention gets a mask per sample, or the capture counted how long samples are: by masks, by token ids that end in one value, or as a CTC loss is given them. Nothing is found where they fill the batches",
-    change="all kernels except the optimizer's take 25 to 80 % of their time (if the capture counted lengths, the share of the longest sample of a batch, up to 1.2 times that, and where each length is compiled 0.75 to 1.2 times the next power of two; where that is more than three quarters, the mean share at best; in PyTorch only kernels of ops that are given a tensor of the batch shrink, by its samples and positions, and in compiled programs those whose shapes have no such dimension stay, and launches of cuDNN's recurrent networks shrink, too), attention kernels the square of that share, and copies of the batch to the device shrink likewise; at best, the host also makes the batch faster by the same share, as for batches padded to their own longest sample. Without a device, the same of the ops that the host computes",
+    owns="the remaining `compute`, without a device the ops that the host computes, if all steps have sequences of the same length, and attention gets a mask per sample, or the capture counted how long samples are: by masks, by token ids that end in one value, or as a CTC loss is given them. In PyTorch also if each step has one length, but others have other ones, and they were counted to be mostly padding all the same: samples of all lengths come together. Nothing is found where they fill the batches",
+    change="all kernels except the optimizer's take 25 to 80 % of their time (if the capture counted lengths, the share of the longest sample of a batch, up to 1.2 times that, and where each length is compiled 0.75 to 1.2 times the next power of two; where that is more than three quarters, the mean share at best; where each batch has a length of its own, 1 to 1.25 times the mean share; in PyTorch only kernels of ops that are given a tensor of the batch shrink, by its samples and positions, and in compiled programs those whose shapes have no such dimension stay, and launches of cuDNN's recurrent networks shrink, too), attention kernels the square of that share, and copies of the batch to the device shrink likewise; at best, the host also makes the batch faster by the same share, as for batches padded to their own longest sample. Without a device, the same of the ops that the host computes",
     fix={
         "pytorch": "Pad each batch to its own longest sample (in collate_fn), and put samples of similar length together (a sampler by length); or pack samples into one sequence (torch.nested, varlen attention).",
         "jax": "Pad batches to a few lengths (buckets), each compiled once, instead of to the longest sample of all.",
