@@ -46,18 +46,18 @@ def findings_of(lines: list[str], **info: object) -> list[Finding]:
     return apply_rules(case_of_text(lines, **info))
 
 
-def step(number: int, start: int, *parts: str) -> list[str]:
-    """One step of 1000 µs; parts are rows with times relative to it."""
-    rows = [f"main  {start}  1000  ProfilerStep#{number}  annotation  -"]
+def step(number: int, start: int, *parts: str, us: int = 1000) -> list[str]:
+    """One step of so many µs; parts are rows with times relative to it."""
+    rows = [f"main  {start}  {us}  ProfilerStep#{number}  annotation  -"]
     for part in parts:
         track, begin, rest = part.split("  ", 2)
         rows.append(f"{track}  {start + int(begin)}  {rest}")
     return rows
 
 
-def steps(*parts: str, count: int = 3) -> list[str]:
+def steps(*parts: str, count: int = 3, us: int = 1000) -> list[str]:
     """Several equal steps."""
-    return [row for number in range(count) for row in step(number, 1000 * number, *parts)]
+    return [row for number in range(count) for row in step(number, us * number, *parts, us=us)]
 
 
 GEMM = ("main  {at}  10  aten::mm  op  -", "main  {at}  8  cudaLaunchKernel  runtime  gemm")

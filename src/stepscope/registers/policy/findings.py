@@ -112,6 +112,24 @@ WAITS_BEFORE_LAUNCHES = policy(
     unit="waits per step",
     why="while a step waits so often, faster launches are the second stage of the finding about waits",
 )
+ALIKE_TURNS = policy(
+    "ALIKE_TURNS",
+    0.8,
+    unit="share of the kernels of a step",
+    why="that are in turns between two waits with about as many kernels each: each of these can be a graph. A prompt, or what a sampler computes between two tokens, may have the rest",
+)
+ALIKE_TURNS_DIFFER = policy(
+    "ALIKE_TURNS_DIFFER",
+    0.1,
+    unit="share of the kernels of a turn",
+    why="that turns of a loop differ by at most: a cache that grows changes which kernels run, and hardly how many",
+)
+TURN_KERNELS_LEAST = policy(
+    "TURN_KERNELS_LEAST",
+    50,
+    unit="kernels between two waits",
+    why="that are worth a graph, whose own launch takes about as long as ten kernels' do",
+)
 OPS_READ_WITH_A_WAIT = policy(
     "OPS_READ_WITH_A_WAIT",
     3,

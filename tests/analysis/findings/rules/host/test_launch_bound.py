@@ -7,7 +7,11 @@ from pathlib import Path
 import pytest
 
 from stepscope.analysis.findings.finding import Finding
-from stepscope.analysis.findings.rules.host.launch_bound import RULE, has_data_dependent_shapes
+from stepscope.analysis.findings.rules.host.launch_bound import (
+    RULE,
+    captured,
+    has_data_dependent_shapes,
+)
 from stepscope.reports.build import report
 from tests.analysis.findings.op_steps import Op, case
 from tests.builders.cases import case_of_text, findings_of, gemm, steps
@@ -126,3 +130,45 @@ def test_a_step_with_many_waits_fits_into_no_graph(waits: int, class_: str) -> N
     [found] = RULE.findings(case_of_text(steps(*rows, count=4)))
     assert found.class_ == class_
     assert ("which no graph can hold" in found.detail) is (class_ == "advice")
+
+
+def _turns(*kernels: int) -> list[str]:
+    """Turns of a loop that launch so many kernels of 2 µs, 10 µs each, and then read a flag."""
+    rows, at = [], 0
+    for count in kernels:
+        for _ in range(count):
+            rows += [f"main  {at}  9  aten::add  op  -", *gemm(at + 4, 2, begin=at + 8)]
+            at += 10
+        rows.append(f"main  {at}  5  cudaStreamSynchronize  runtime  -")
+        at += 6
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("kernels", "class_"),
+    [
+        ([60] * 10, "time"),
+        ([60, 1] * 10, "time"),  # two values are read in each turn
+        ([60, 62, 58, 60, 61, 60, 60, 64, 60, 60], "time"),
+        ([20] * 10, "advice"),
+        ([60, 90, 52, 130, 75, 60, 110, 55, 98, 70], "advice"),
+        ([60] * 4 + [1] * 12, "advice"),
+    ],
+    ids=["alike", "two reads", "nearly alike", "short", "different", "few"],
+)
+def test_turns_of_a_loop_that_are_alike_are_a_graph_each(kernels: list[int], class_: str) -> None:
+    rows = _turns(*kernels)
+    made = case_of_text(steps(*rows, count=4, us=10 * sum(kernels) + 6 * len(kernels) + 10))
+    [found] = RULE.findings(made)
+    assert found.class_ == class_
+    if class_ == "time":
+        assert found.evidence["kernels_per_turn"] == 60
+        assert "launched once for each turn" in found.detail
+        assert "as one graph" in found.fix
+        assert 1.5 < found.speedup.low < found.speedup.high < 6
+
+
+def test_a_graph_for_each_turn_is_launched_each_time() -> None:
+    """With ten turns in a step of 6.1 ms, the launches of their graphs take 0.2 ms."""
+    made = case_of_text(steps(*_turns(*[60] * 10), count=4, us=6070))
+    assert int(captured(made).largest.items["added_ns"].sum()) == 4 * 10 * 20_000

@@ -11,6 +11,7 @@ import polars as pl
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.loops.alike_turns import begins_turn, kernels_of_alike_turns
 from stepscope.analysis.findings.profiler_doubt import withdraw, without_doubt
 from stepscope.analysis.findings.programs.largest_program import call_of_largest, in_largest_program
 from stepscope.analysis.findings.promise import left_by_replay, timed
@@ -83,7 +84,12 @@ def find(case: Case) -> Finding | None:
     found = timed(case, RULE, launches.owned, changed, launches.detail, launches.evidence, title=title)
     if OUTSIDE_GRAPHS in found.evidence and not case.runs_programs:
         found.fix = _REST_OF_INFERENCE if case.workload == INFERENCE else _REST
-    if waits >= WAITS_BEFORE_LAUNCHES:
+    turn = kernels_of_alike_turns(case.plan.items) if waits >= WAITS_BEFORE_LAUNCHES else None
+    if turn is not None and not case.runs_programs:
+        found.detail += _TURNS.format(waits, turn)
+        found.evidence[KERNELS_OF_TURN] = turn
+        found.fix = _GRAPH_OF_TOKEN if case.workload == INFERENCE else _GRAPH_OF_TURN
+    elif waits >= WAITS_BEFORE_LAUNCHES:
         case.changes.pop(RULE.code, None)
         withdraw(found)
         found.detail += _WAITS.format(waits)
@@ -167,6 +173,10 @@ _CAUSES = (
     "dropout-in-inference",
 )
 _WAITS = " The host waits for the device {:.0f} times in a step, which no graph can hold as a whole, so nothing is promised."
+_TURNS = " The host waits for the device {:.0f} times in a step, with about {:,.0f} kernels between two waits: a graph can hold those, and is launched once for each turn."
+KERNELS_OF_TURN = "kernels_per_turn"  # in the evidence
+_GRAPH_OF_TOKEN = "Launch the model as one graph for each token or turn of the loop: a cache of a fixed size (cache_implementation='static' in transformers) and torch.compile(model.forward, mode='reduce-overhead', fullgraph=True), or an engine that has CUDA graphs (vLLM, TensorRT-LLM)."
+_GRAPH_OF_TURN = "Launch each turn of the loop as one graph: torch.compile(…, mode='reduce-overhead') around what a turn runs between two waits, or torch.cuda.make_graphed_callables."
 _WRAPPER = r"^EagerExecute$"
 _CALLS = rf"{PROGRAM_CALLS}|^Eager(Local|Remote)?Execute"
 _DATA_DEPENDENT = r"^aten::(nonzero|masked_select|_?unique\w*)$"
@@ -341,9 +351,16 @@ def _captured(case: Case, gap_ns: int) -> Plan:
     plan = case.plan.with_host(_launching(case))
     closer = plan.items.with_columns(
         gap_ns=pl.lit(gap_ns, pl.Int64),
-        added_ns=pl.when(pl.col("last") == 1).then(GRAPH_LAUNCH_NS).otherwise(0).cast(pl.Int64),
+        added_ns=pl.when(_launches_graph(case)).then(GRAPH_LAUNCH_NS).otherwise(0).cast(pl.Int64),
     )
     return replace(plan, items=closer)
+
+
+def _launches_graph(case: Case) -> pl.Expr:
+    """Where a graph is launched: once in each step, or behind each wait if the turns between these are alike."""
+    if case.runs_programs or kernels_of_alike_turns(case.plan.items) is None:
+        return pl.col("last") == 1
+    return begins_turn()
 
 
 def is_eager(case: Case) -> bool:
@@ -383,7 +400,7 @@ RULE: Rule[Case] = Rule(
     turn=150,
     page="device",
     owns="`dispatch`",
-    change="half of the launches disappear, as when two passes become one; at best, the step is launched as one graph: 0.3 to 1 µs between kernels, 2 to 4 µs between those of XLA programs. If the unprofiled step is unknown, as `host-python`. Nothing if an eager step launches fewer than five kernels and graphs, or a step of JAX one program; a few programs of JAX get advice, as do steps in which the host waits for the device ten times or more",
+    change="half of the launches disappear, as when two passes become one; at best, the step is launched as one graph: 0.3 to 1 µs between kernels, 2 to 4 µs between those of XLA programs. If the unprofiled step is unknown, as `host-python`. Nothing if an eager step launches fewer than five kernels and graphs, or a step of JAX one program; a few programs of JAX get advice, as do steps in which the host waits for the device ten times or more, unless nearly all kernels are in turns between two waits that launch 50 or more, and about as many: then each turn is a graph",
     certainty=UNSURE_LAUNCHES,
     fix={
         "pytorch": "Launch less, bigger work: torch.compile(model, mode='reduce-overhead') (CUDA graphs), or a larger batch. Fused optimizers: fused=True.",
