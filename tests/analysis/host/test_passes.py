@@ -59,8 +59,24 @@ def has_passes(loops: Loops) -> bool:
 
 @pytest.mark.parametrize(
     "turn",
-    [{}, {"back": 8}, {"beside": "play.py(30): load"}, {"first": "aten::embedding"}],
-    ids=["nothing is read", "an action is read", "the next input is loaded", "texts are embedded"],
+    [
+        {},
+        {"back": 8},
+        {"beside": "play.py(30): load"},
+        {"first": "aten::embedding"},
+        {"back": 8, "beside": "play.py(30): load_image"},
+        {"back": 8, "beside": "torchvision/transforms/transforms.py(95): __call__"},
+        {"back": 8, "beside": "PIL/Image.py(3400): open"},
+    ],
+    ids=[
+        "nothing is read",
+        "an action is read",
+        "the next input is loaded",
+        "texts are embedded",
+        "classes of pictures are read",
+        "pictures are transformed",
+        "pictures are opened",
+    ],
 )
 def test_passes_for_one_input_after_the_other_are_a_loop(turn: dict[str, int | str]) -> None:
     trace, loops = looped(**turn)  # type: ignore[arg-type]
@@ -77,10 +93,21 @@ def test_passes_for_one_input_after_the_other_are_a_loop(turn: dict[str, int | s
         {"shape": "[[32, 48], [64, 48]]"},
         {"back": 192},
         {"back": 8, "beside": "play.py(30): step"},
+        {"back": 8, "beside": "play.py(30): next_frame"},
+        {"back": 8, "beside": "gymnasium/wrappers/common.py(90): step"},
         {"back": 8, "first": "aten::embedding"},
         {"beside": "<built-in method run_backward of Engine>"},
     ],
-    ids=["from the device", "a batch", "it may come back", "one environment", "a token", "training"],
+    ids=[
+        "from the device",
+        "a batch",
+        "it may come back",
+        "one environment",
+        "one video",
+        "a library's environment",
+        "a token",
+        "training",
+    ],
 )
 def test_passes_that_may_need_the_one_before_are_none(turn: dict[str, int | str]) -> None:
     """So are those of whole batches, which fill a device, and those that add up gradients."""

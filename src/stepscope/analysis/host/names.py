@@ -111,6 +111,12 @@ INPUT_WORDS = (
     r"|(mini)?batch[ _-]?(load|fetch|prep|gen|iter)\w*|input[ _-]?(pipeline|fn|wait)|(collate|preprocess|augment)\w*|__next__"
     r"|iter(ate)?_?(mini_?)?batches|infinite_?(data\w*|loader))([^a-z]|$)|^(data|dataset|inputs?|(mini_?)?batches|(data_?)?loader|sampler)$"
 )
+# Frames that read an input and prepare it for a model, in libraries for it or by their name. A text encoder is a model.
+PREPARES_INPUT = (
+    r"(^|/)(torchvision/(transforms|io|datasets)|torchaudio|PIL|cv2|albumentations|imageio|skimage|librosa|soundfile|tokenizers|sentencepiece)/"
+    r"|(^|/)transformers/\S*(tokenization|image_processing|feature_extraction)_"
+    r"|(?i:\(\d+\): _*(load|read|open|decode|pre_?process|prepare|transform|tokeni[sz]e|resize|crop|pad|normali[sz]e|to_?tensor)(_?(an?|the|next))?(_?(images?|pictures?|pics?|pixels?|files?|texts?|audio|clips?|waves?|frames?|inputs?|samples?|examples?|data|rgb|jpe?g|png|wav))?$)"
+)
 # Layers of a network with weights: products, attention and norms.
 LAYERS = r"^aten::(linear|addmm|scaled_dot_product_\w+|(layer|batch|group|rms)_norm|lstm|gru)$"
 # A thread of XLA that lays a host array out for the device, while the loop has gone on: the host's part of a copy.

@@ -2,7 +2,7 @@
 
 A function calls the same module again and again, each time with an input that it has just copied to the device. One pass does not
 need the one before where nothing comes back in between, or where what comes back cannot be the next input: text that is generated,
-a sampler that computes on the host and a single environment need it.
+a sampler that computes on the host and a single environment need it. Reading the next picture and preparing it for the model do not.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Literal
 
 import polars as pl
 
+from stepscope.analysis.host.names import PREPARES_INPUT
 from stepscope.registers.policy.findings import LOOP_ITERATIONS
 from stepscope.trace.lookup import are_named
 from stepscope.trace.scopes import ancestors
@@ -68,12 +69,19 @@ def _independent(trace: Trace, frames: pl.Series, calls: pl.DataFrame, inside: p
         summed = copies.group_by("call").agg(pl.col("bytes").sum().alias(name))
         turns = turns.join(summed, on="call", how="left", maintain_order="left")
     turns = turns.with_columns(pl.col("back").fill_null(0))
-    helped, trained = (around.filter(which).unique().implode() for which in (beside & frames, trains))
+    others = _computes_between(events, beside & frames)
+    helped, trained = (around.filter(which).unique().implode() for which in (others, trains))
     alike = (pl.col("sent").count() == pl.len()) & (pl.col("sent").n_unique() == 1) & pl.col("of_one").all()
     needless = (pl.col("back") != pl.col("sent")).all() & ~pl.col("of_indices").any()
     found = turns.group_by(*_TURN, "name").agg(alike=alike, needless=needless, reads=pl.col("back").sum() > 0)
     apart = ~pl.col("reads") | (pl.col("needless") & ~pl.col("frame").is_in(helped))
     return found.filter("alike", apart, ~pl.col("frame").is_in(trained)).select(_TURN).unique()
+
+
+def _computes_between(events: pl.DataFrame, beside: pl.Series) -> pl.Series:
+    """Which of these frames may make the next input of the last result, as a simulator does: those outside of what reads and prepares inputs."""
+    prepares = are_named(events["name"], lambda names: names.str.contains(PREPARES_INPUT))
+    return beside & ancestors(events, beside).is_null() & ~prepares
 
 
 def first_op(trace: Trace, inside: pl.Series) -> pl.DataFrame:
