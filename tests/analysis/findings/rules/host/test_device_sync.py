@@ -10,6 +10,7 @@ import pytest
 from stepscope.analysis.findings.apply import apply_rules
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.programs.own_reads import own_reads
 from stepscope.analysis.serving.workload import INFERENCE, TRAINING
 from stepscope.native.host import replay as native
 from stepscope.trace.frames import conform
@@ -93,10 +94,21 @@ def _with_programs(name: str, kernels: int) -> list[str]:
     return rows
 
 
+def _codes_of(rows: list[str]) -> tuple[Case, set[str]]:
+    case = replace(_case_of_jax(rows), workload=INFERENCE)
+    return case, {each.code for each in apply_rules(case)}
+
+
 def _read_results(
     workload: str, python: str = _FRAMEWORK, rows: list[str] | None = None
 ) -> tuple[Case, Finding]:
-    lines, parts = [HEAD], _values_of_results(python) if rows is None else rows
+    case = replace(_case_of_jax(_values_of_results(python) if rows is None else rows), workload=workload)
+    return case, {each.code: each for each in apply_rules(case)}["device-sync"]
+
+
+def _case_of_jax(parts: list[str]) -> Case:
+    """Three steps of these rows, whose copies are of single values to the host."""
+    lines = [HEAD]
     for number in range(3):
         start = _STEP_US * number
         _, *rows = step(number, start, *parts)
@@ -109,9 +121,7 @@ def _read_results(
         source=pl.lit("Device"),
         target=pl.lit("Pageable"),
     )
-    made = case_of(trace.over({**trace.tables, "copies": conform(copies, trace.copies.schema)}, trace.cold))
-    case = replace(made, workload=workload)
-    return case, {each.code: each for each in apply_rules(case)}["device-sync"]
+    return case_of(trace.over({**trace.tables, "copies": conform(copies, trace.copies.schema)}, trace.cold))
 
 
 def test_results_that_are_read_one_by_one_are_read_once() -> None:
@@ -155,3 +165,40 @@ def test_python_code_of_the_job_stays_when_values_are_read_once() -> None:
     _, found = _read_results(INFERENCE, _JOB)
     assert found.left_ns_per_step is not None
     assert found.left_ns_per_step.low > _VALUES * 500_000
+
+
+def _loop_of_program(turns: int, track: str = "stream 7") -> list[str]:
+    """One program with a loop: after each turn of two kernels it copies the condition to the host, which waits for it."""
+    rows = [
+        "main  0  38000  PjitFunction(solve)  span  -",
+        f"over gpu  100  {500 * turns}  jit_solve  module  -",
+    ]
+    for at in range(100, 100 + 500 * turns, 500):
+        for k in range(2):
+            rows += [
+                f"main  {at + 10 * k}  8  cuLaunchKernelEx  runtime  turn",
+                f"stream 7  {at + 20 + 10 * k}  8  turn  kernel  -",
+            ]
+        rows += [
+            f"main  {at + 30}  8  cuMemcpyDtoHAsync_v2  runtime  MemcpyD2H",
+            f"{track}  {at + 45}  2  MemcpyD2H  copy  -",
+            f"main  {at + 50}  400  cuStreamSynchronize  runtime  -",
+        ]
+    rows += [
+        f"main  {110 + 500 * turns}  8  cuLaunchKernelEx  runtime  last",
+        f"stream 7  {80 + 500 * turns}  8  last  kernel  -",
+    ]
+    return rows
+
+
+def test_conditions_that_a_program_reads_by_itself_are_not_read_by_the_job() -> None:
+    """No code of the job reads them, and no kernel is there for them alone."""
+    case, codes = _codes_of(_loop_of_program(60))
+    assert own_reads(case).sum() == 2 * 3 * 60
+    assert "device-sync" not in codes
+
+
+def test_what_is_copied_on_another_stream_meanwhile_is_read_by_the_job() -> None:
+    case, codes = _codes_of(_loop_of_program(60, "stream 9"))
+    assert not own_reads(case).any()
+    assert "device-sync" in codes

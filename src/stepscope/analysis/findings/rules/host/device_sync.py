@@ -13,6 +13,7 @@ from stepscope.analysis.findings.change import Change, with_warm_caches
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.profiler_doubt import withdraw
 from stepscope.analysis.findings.program_runs import program_runs
+from stepscope.analysis.findings.programs.own_reads import own_reads
 from stepscope.analysis.findings.programs.silent_waits import say_silence, with_silence
 from stepscope.analysis.findings.promise import left_by_replay, of_part
 from stepscope.analysis.findings.rule import ANY, Rule
@@ -22,6 +23,7 @@ from stepscope.analysis.findings.transfers.copy_items import copy_items
 from stepscope.analysis.findings.transfers.staging import uploads
 from stepscope.analysis.findings.transfers.waits import (
     TO_DEVICE,
+    TO_HOST,
     acts_on_values,
     ended_by_exchanges,
     mostly_waits_for,
@@ -57,6 +59,8 @@ _DISPATCH = pl.col("cause").is_in(["dispatch", "sync"])
 
 def find(case: Case) -> Finding | None:
     """Waits that empty the queue, and what it takes to fill it again."""
+    if _are_of_programs(case):
+        return None  # their own, inside of them: nothing that the job reads less often changes them
     for_copies = pl.col("named_by").is_in(uploads(case).implode())  # of `exposed-copy`
     waits = case.free(pl.col("part") == "sync", ~for_copies)
     loops = case.loops if case.device is not None and not case.runs_programs else None
@@ -67,6 +71,14 @@ def find(case: Case) -> Finding | None:
     else:
         found = _read_in_loops(case, waits, loops, frames, answers)
     return _told_of_answers(case, found) if found is not None and answers.any() else found
+
+
+def _are_of_programs(case: Case) -> bool:
+    """Whether compiled programs make most of the waits themselves, turn by turn of a loop inside of them."""
+    if not case.runs_programs or case.device is None:
+        return False
+    waits = case.plan.items["kind"] == native.WAIT
+    return int((waits & own_reads(case)).sum()) > MAJORITY * int(waits.sum())
 
 
 def _of_waits(case: Case, waits: pl.DataFrame, answers: pl.Series) -> Finding | None:
@@ -177,7 +189,7 @@ def _is_one_long_stretch(case: Case, loops: Loops) -> bool:
 
 def without_waits(case: Case, answers: pl.Series | None = None) -> Change:
     """The host does not wait, but for answers: at least that goes, and often what was only launched to be read with it."""
-    waits = case.plan.items["kind"] == native.WAIT
+    waits = (case.plan.items["kind"] == native.WAIT) & ~own_reads(case)
     mine = waits if answers is None else waits & ~answers
     if not _reads_one_by_one(case):
         plan = case.plan.without_waits(pl.lit(mine))
@@ -215,7 +227,7 @@ def _between_reads(case: Case) -> pl.Series:
     if runs is None or runs.is_read_each_turn:
         return pl.repeat(False, len(items), dtype=pl.Boolean, eager=True)
     compiled = runs.work.filter("is_compiled")["event"]
-    read = pl.col("item").is_in(copy_items(case).filter(direction="DtoH")["item"].implode())
+    read = pl.col("item").is_in(_items_read(case).implode())
     known = items.with_columns(place=pl.col("last").cum_sum().shift(1, fill_value=0), read=read)
     between = pl.col("read").cum_max().over("place") & pl.col("read").cum_max(reverse=True).over("place")
     short = (pl.col("device_ns") < SHORT_READ_NS) & ~pl.col("event").is_in(compiled.implode())
@@ -236,7 +248,7 @@ def _first_reads(case: Case) -> pl.Series:
     items = case.plan.items.with_columns(place=pl.col("last").cum_sum().shift(1, fill_value=0))
     if not infers(case):
         return pl.repeat(False, len(items), dtype=pl.Boolean, eager=True)
-    read = copy_items(case).filter(direction="DtoH")["item"]
+    read = _items_read(case)
     begun = pl.col("item").is_in(read.implode()).cum_max().over("place")
     waits = begun & (pl.col("kind") == native.WAIT)
     return items.select(waits & (waits.cum_sum().over("place") == 1)).to_series()
@@ -251,8 +263,15 @@ def _reads_one_by_one(case: Case) -> bool:
 
 def _values_read(case: Case) -> int:
     """How many values are copied to the host behind work that made them."""
-    read = copy_items(case)["direction"].eq_missing(pl.Series(["DtoH"]))
+    read = copy_items(case)["item"].is_in(_items_read(case).implode())
     return int((read & ~read.shift(1, fill_value=True)).sum())
+
+
+def _items_read(case: Case) -> pl.Series:
+    """The items of the plan that are copies to the host, but those that a program reads by itself."""
+    copies = copy_items(case).filter(direction=TO_HOST)["item"]
+    found: pl.Series = copies.filter(~take(own_reads(case), copies))
+    return found
 
 
 RULE: Rule[Case] = Rule(
@@ -260,7 +279,7 @@ RULE: Rule[Case] = Rule(
     title="The host waits for the device inside the step",
     turn=100,
     owns="`sync`",
-    change="the host does not wait. At best, the ops that wait and up to three short ops that make the value disappear as well, unless steps send something after a number was read, as loops do that act on it; even at worst if programs of JAX or TensorFlow make eight or more values that a step reads one by one; then the framework's Python code for each of them disappears too, and unless the job trains, all that is launched between the first and the last of them but compiled functions and long work; the host still waits for the first. Values that a loop reads one by one are made together and read once; if one such loop takes most of the host's time in a step, the rest is dispatched from warm caches. Unless the job trains, the host still waits for the array that a step ends with; the gain from reading it one step later is mentioned, not promised. At worst, waits during which the device mostly communicates remain: other ranks end these. Where a wait of JAX or TensorFlow goes on for more than 1 ms after all devices are done, no more than that surely disappears; nothing is promised if such silence is most of what the finding owns",
+    change="the host does not wait. At best, the ops that wait and up to three short ops that make the value disappear as well, unless steps send something after a number was read, as loops do that act on it; even at worst if programs of JAX or TensorFlow make eight or more values that a step reads one by one; then the framework's Python code for each of them disappears too, and unless the job trains, all that is launched between the first and the last of them but compiled functions and long work; the host still waits for the first. Values that a loop reads one by one are made together and read once; if one such loop takes most of the host's time in a step, the rest is dispatched from warm caches. Unless the job trains, the host still waits for the array that a step ends with; the gain from reading it one step later is mentioned, not promised. At worst, waits during which the device mostly communicates remain: other ranks end these. Where a wait of JAX or TensorFlow goes on for more than 1 ms after all devices are done, no more than that surely disappears; nothing is promised if such silence is most of what the finding owns. Waits in which a compiled program itself reads whether its loop goes on are not touched, and if most are of this kind, nothing is found",
     fix={
         "pytorch": "Do not read values back in every step: drop .item(), .cpu(), print(loss) and torch.cuda.synchronize(), or do it every 100 steps; keep metrics on the device. Copies to the host: non_blocking=True into pinned memory.",
         "tensorflow": "Do not call .numpy() in every step; log every 100 steps.",
