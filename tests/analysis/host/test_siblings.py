@@ -87,6 +87,12 @@ def test_tables_of_all_heights_are_a_loop() -> None:
     assert loops.found["iterations"].to_list() == [COUNT]
 
 
+def test_tables_of_bags_are_a_loop() -> None:
+    given = ("[[1000,16],[192],[64],[],[]]", "[[77,16],[192],[64],[],[]]")
+    _, loops = modules(given[0], "EmbeddingBag", "aten::embedding_bag", others=given[1])
+    assert loops.found["iterations"].to_list() == [COUNT]
+
+
 @pytest.mark.parametrize("others", ["[[64,336],[48,336],[48]]", "[[32,336],[96,336],[96]]"])
 def test_modules_that_do_different_work_are_no_loop(others: str) -> None:
     _, loops = modules("[[64,336],[96,336],[96]]", others=others)

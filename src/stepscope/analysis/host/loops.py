@@ -12,13 +12,19 @@ import polars as pl
 from stepscope.analysis.host.carried_state import frames_with_state
 from stepscope.analysis.host.fed_back import frames_fed_back
 from stepscope.analysis.host.host_passes import host_passes
+from stepscope.analysis.host.joined_modules import JOINS, joined_modules
 from stepscope.analysis.host.names import PLACE, STANDARD_FRAME
 from stepscope.analysis.host.passes import repeated_passes
 from stepscope.analysis.host.row_passes import row_passes
 from stepscope.analysis.host.siblings import sibling_modules
 from stepscope.analysis.host.views import ONLY_VIEWS
 from stepscope.lazy import dataclass
-from stepscope.registers.policy.findings import LOOP_BODY_SHARE, LOOP_CALLS_OF_FUNCTION, LOOP_ITERATIONS
+from stepscope.registers.policy.findings import (
+    JOINED_MODULES,
+    LOOP_BODY_SHARE,
+    LOOP_CALLS_OF_FUNCTION,
+    LOOP_ITERATIONS,
+)
 from stepscope.trace.frames import conform
 from stepscope.trace.lookup import are_named, names_of
 from stepscope.trace.schema import Columns
@@ -35,8 +41,6 @@ LOOPS: Columns = {
 }
 _OF_FRAMEWORK = r"^nn\.Module: |(^|site-packages/|dist-packages/)(torch|torch_xla|functorch|triton|jax|jaxlib|tensorflow|keras)[/\\]"
 _GENERATED = r"[/\\]c[a-z2-7]{51}\.py\("  # by Inductor, named by the hash of its text: a compiler wrote it, and nobody can batch it
-
-_JOINS = ("aten::stack", "aten::cat", "aten::concat", "aten::concatenate")
 
 
 @dataclass(frozen=True)
@@ -101,7 +105,9 @@ def _called(trace: Trace, launching: pl.Series, on_host: bool) -> pl.DataFrame:
     per_call = direct.group_by("call").agg(launches=pl.len())
     makers = (host_passes, row_passes) if on_host else (repeated_passes, row_passes)
     passes = pl.concat([make(trace, frames, launching) for make in makers]).unique("call")
-    per_call = pl.concat([per_call, _functions(events, frames, per_call), passes])
+    joined = joined_modules(trace, frames, launching)
+    of_joined = joined.select("call", "launches")
+    per_call = pl.concat([per_call, _functions(events, frames, per_call), passes, of_joined])
     per_call = per_call.unique("call", keep="last", maintain_order=True)
     calls = per_call["call"]
     called = per_call.with_columns(
@@ -110,7 +116,8 @@ def _called(trace: Trace, launching: pl.Series, on_host: bool) -> pl.DataFrame:
         own=frames.gather(calls),
         passes=calls.is_in(passes["call"].implode()),
     )
-    named = called.join(sibling_modules(trace, called), on="call", how="left", maintain_order="left")
+    siblings = pl.concat([joined.select("call", "first"), sibling_modules(trace, called)]).unique("call")
+    named = called.join(siblings, on="call", how="left", maintain_order="left")
     return named.with_columns(name=pl.coalesce("first", "name"), siblings=pl.col("first").is_not_null()).drop(
         "first"
     )
@@ -134,7 +141,8 @@ def _functions(events: pl.DataFrame, frames: pl.Series, per_call: pl.DataFrame) 
 
 def _repeated(called: pl.DataFrame) -> pl.DataFrame:
     """The calls of a name that one frame makes many times: call, frame, name, launches, times."""
-    least = pl.when("own").then(LOOP_CALLS_OF_FUNCTION).otherwise(LOOP_ITERATIONS)
+    of_functions = pl.when("own").then(LOOP_CALLS_OF_FUNCTION).otherwise(LOOP_ITERATIONS)
+    least = pl.when("siblings").then(JOINED_MODULES).otherwise(of_functions)
     return called.with_columns(times=pl.len().over("frame", "name")).filter(pl.col("times") >= least)
 
 
@@ -191,7 +199,7 @@ def _with_joints(trace: Trace, repeated: pl.DataFrame, loop_of: pl.Series) -> pl
     ends = last.select("frame", "track", start_ns=pl.col("start_ns") + pl.col("dur_ns")).sort("start_ns")
     behind = ends.join_asof(
         ops.sort("start_ns"), on="start_ns", by="track", strategy="forward", check_sortedness=False
-    ).filter(pl.col("text").is_in(_JOINS))
+    ).filter(pl.col("text").is_in(JOINS))
     mine = pl.repeat(None, len(events), dtype=pl.UInt32, eager=True).scatter(behind["joint"], behind["frame"])
     around = ancestors(events, mine.is_not_null())
     return pl.select(pl.coalesce(loop_of, mine, mine.gather(around))).to_series()

@@ -19,7 +19,8 @@ from stepscope.trace.trace import Trace
 _MODULE = "nn.Module: "
 _NUMBER = r"_\d+$"
 _WIDENS = "nn.Module: Linear"  # whose result has the width of its weights
-_LOOKS_UP = "aten::embedding"
+_LOOKS_UP = ("aten::embedding", "aten::embedding_bag")
+_COUNTS = "aten::arange"  # where the bags of a table begin
 _CUTS = "aten::select"
 _GROUP = ["frame", "class"]
 
@@ -70,7 +71,11 @@ def _with_first_op(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
     ops = ops.with_columns(
         op=events["name"].gather(ops["event"]).cast(pl.String), start=events["start_ns"].gather(ops["event"])
     )
-    first = ops.sort("start", "event").unique("call", keep="first", maintain_order=True)
+    first = (
+        ops.filter(pl.col("op") != _COUNTS)
+        .sort("start", "event")
+        .unique("call", keep="first", maintain_order=True)
+    )
     return calls.join(first.select("call", "op", "shapes"), on="call", how="left", maintain_order="left")
 
 
@@ -93,7 +98,7 @@ def _describe(kind: str, op: str | None, text: str | None, cut: str | None) -> t
     shapes = shapes_in(text)
     if op is None or not shapes:
         return None, False, False
-    if op == _LOOKS_UP and len(shapes) > 1:  # tables of all heights fit into one, with an offset for each
+    if op in _LOOKS_UP and len(shapes) > 1:  # tables of all heights fit into one, with an offset for each
         return f"{op} {shapes[0][1:]} {shapes[1]}", True, True
     given, weights = shapes[0], shapes[1] if len(shapes) > 1 else ()
     widens = kind == _WIDENS and bool(given) and len(weights) > 1 and weights[0] != given[-1]

@@ -142,6 +142,12 @@ LOOP_ITERATIONS = policy(
     unit="calls of one op or module in one call of a function",
     why="fewer are written out by hand, or a handful of terms of a loss",
 )
+JOINED_MODULES = policy(
+    "JOINED_MODULES",
+    4,
+    unit="modules of one class",
+    why="that a function calls and joins the results of: heads of attention are six or twelve, and two or three are the keys and values, or the scales of a pyramid",
+)
 LOOP_CALLS_OF_FUNCTION = policy(
     "LOOP_CALLS_OF_FUNCTION",
     24,
