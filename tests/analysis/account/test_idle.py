@@ -278,6 +278,8 @@ def test_the_host_side_of_a_collective_on_the_device_is_dispatch() -> None:
         ("torch/serialization.py(9): save", "python", "io"),
         ("train.py(9): save_checkpoint", "python", "io"),
         ("<built-in method write of _io.BufferedWriter object>", "python", "io"),
+        ("$_pickle dump", "python", "io"),
+        ("$_npyio_impl.py:504 save", "python", "io"),
         ("torch/profiler/profiler.py(9): step", "python", "profiler"),
         ("<built-in function collect>", "python", "python"),
         ("TorchDynamo Cache Lookup", "op", "dispatch"),

@@ -140,6 +140,7 @@ _NOT_COMPILING = r"Cache Lookup|^Torch-Compiled Region"
 _READS_OR_WRITES = (
     r"(^|/)torch/serialization\.py|^torch/distributed/checkpoint/|^torch/utils/tensorboard/|^(tensorboardX?|wandb|mlflow|safetensors|orbax)/"
     r"|^(SaveV2|RestoreV2|MergeV2Checkpoints|ReadFile|WriteFile)|^<built-in method \w+ of _io\.|^<method '\w+' of '_io\.|^<built-in function (open|fsync)>"
+    r"|^\$_?pickle dump$|^\$_?npyio(_impl)?\.py:\d+ (save|_?savez\w*)$"
 )
 _PROFILES = r"^torch/(profiler/|autograd/profiler\.py)|^\$profiler\.py:\d+ (start_trace|stop_trace|__enter__|__exit__|__init__)"
 # Frames of the capture: what they call is the job's, so that only their own time is the profiler's. JAX leaves the folder out.
