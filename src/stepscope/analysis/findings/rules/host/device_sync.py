@@ -61,6 +61,8 @@ def find(case: Case) -> Finding | None:
     waits = case.free(pl.col("part") == "sync", ~for_copies)
     loops = case.loops if case.device is not None and not case.runs_programs else None
     frames = reading(case, loops) if loops is not None and len(loops.found) else set()
+    if frames and acts_on_values(case):
+        frames = set()  # each turn needs the values of its own: nothing can read them all at once
     answers = answer_waits(case) if case.device is not None else pl.Series(dtype=pl.Boolean)
     if loops is None or not frames:
         found = _of_waits(case, waits, answers)
