@@ -5,12 +5,20 @@ from __future__ import annotations
 import pytest
 
 from stepscope.analysis.host.loops import Loops, find_loops
+from tests.builders.bodies import BODIES, body
 from tests.builders.gpu_trace import gpu_trace
 
 TURNS = 10
 EVERY = 100
 BATCH, INPUT, STATE = 64, 32, 128
 Ops = list[tuple[str, str]]
+HEAD = {"rows": ["host | 0 | 2000 | annotation | ProfilerStep#1", "host | 1 | 1900 | python | net.py(8): forward"]}
+
+
+@pytest.fixture(params=BODIES, autouse=True)
+def _body(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test in all forms: with the loop in a function, in the step itself, and in an annotation."""
+    monkeypatch.setitem(HEAD, "rows", body(request.param, *HEAD["rows"]))
 
 PICK = ("aten::select", f"[[{BATCH},{TURNS},{INPUT}],[],[]]")
 OF_INPUT = ("aten::mm", f"[[{BATCH},{INPUT}],[{INPUT},{STATE}]]")
@@ -23,7 +31,7 @@ FILLED = f"[[{BATCH},{STATE}]]"
 
 def looped(turn: Ops, filled: str | None = FILLED, *, late: bool = False, module: bool = False) -> Loops:
     """A function that fills a tensor with zeros, before or after a loop of such turns."""
-    rows = ["host | 0 | 2000 | annotation | ProfilerStep#1", "host | 1 | 1900 | python | net.py(8): forward"]
+    rows = list(HEAD["rows"])
     ops: dict[int, dict[str, object]] = {}
 
     def op(at: int, length: int, name: str, shapes: str) -> None:

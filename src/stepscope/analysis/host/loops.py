@@ -165,10 +165,14 @@ def _loops(repeated: pl.DataFrame, below: pl.DataFrame) -> pl.DataFrame:
 def _loop_of(
     events: pl.DataFrame, repeated: pl.DataFrame, found: pl.DataFrame, launching: pl.Series
 ) -> pl.Series:
-    """For each event the frame of the loop that it runs in: all in the repeated calls, and the rest of a frame that launches nothing else."""
+    """For each event the frame of the loop that it runs in: all in the repeated calls, and the rest of a frame that launches nothing else.
+
+    A step also holds what comes before the loop and behind it, such as the next batch: that is none of it.
+    """
     whole = found["frame"].filter(found["whole"])
     beside = events["id"].filter(events["parent"].is_in(whole.implode()).fill_null(False))
     others = _launches_below(events, beside, launching)["call"]
+    others = pl.concat([others, beside.filter(_is_outside(events, beside, repeated))])
     loop, known = _nowhere(events), pl.repeat(False, len(events), eager=True)
     for calls, frames in ((whole, whole), (others, None), (repeated["call"], repeated["frame"])):
         if len(calls):
