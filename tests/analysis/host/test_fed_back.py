@@ -12,7 +12,12 @@ from tests.builders.gpu_trace import gpu_trace
 
 TURNS, EVERY = 10, 100
 Turn = Callable[[int], list[tuple[str, str]]]
-HEAD = {"rows": ["host | 0 | 2000 | annotation | ProfilerStep#1", "host | 1 | 1900 | python | writer.py(8): write"]}
+HEAD = {
+    "rows": [
+        "host | 0 | 2000 | annotation | ProfilerStep#1",
+        "host | 1 | 1900 | python | writer.py(8): write",
+    ]
+}
 
 
 @pytest.fixture(params=BODIES, autouse=True)

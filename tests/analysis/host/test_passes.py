@@ -12,7 +12,9 @@ from tests.builders.gpu_trace import gpu_trace
 
 TURNS = 10
 EVERY = 100
-HEAD = {"rows": ["host | 0 | 2000 | annotation | ProfilerStep#1", "host | 1 | 1900 | python | play.py(8): act"]}
+HEAD = {
+    "rows": ["host | 0 | 2000 | annotation | ProfilerStep#1", "host | 1 | 1900 | python | play.py(8): act"]
+}
 
 
 @pytest.fixture(params=BODIES, autouse=True)

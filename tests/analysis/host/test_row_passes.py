@@ -12,7 +12,9 @@ TURNS = 10
 EVERY = 100
 BACKWARD = "python | <built-in method run_backward of Engine>"
 UPDATE = "annotation | Optimizer.step#AdamW.step"
-HEAD = {"rows": ["host | 0 | 2000 | annotation | ProfilerStep#1", "host | 1 | 1900 | python | fit.py(8): step"]}
+HEAD = {
+    "rows": ["host | 0 | 2000 | annotation | ProfilerStep#1", "host | 1 | 1900 | python | fit.py(8): step"]
+}
 
 
 @pytest.fixture(params=BODIES, autouse=True)

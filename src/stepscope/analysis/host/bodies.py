@@ -41,9 +41,12 @@ def find_bodies(trace: Trace) -> Bodies:
         events = _without(events, again)
         trace = Trace.over({"events": events, **{name: trace.tables[name] for name in _ASKED}}, {})
     steps, others = (bodies.filter(~pl.col("again"), each)["id"] for each in ("is_step", ~pl.col("is_step")))
-    functions = functions.scatter(steps, True) if len(steps) else functions
-    frames = functions.scatter(others, True) if len(others) else functions
+    functions, frames = _with(functions, steps), _with(functions, pl.concat([steps, others]))
     return Bodies(trace, frames, functions)
+
+
+def _with(wanted: pl.Series, more: pl.Series) -> pl.Series:
+    return wanted.clone().scatter(more, True) if len(more) else wanted
 
 
 def _functions(events: pl.DataFrame) -> pl.Series:
