@@ -11,6 +11,7 @@ from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.rules.host import launch_bound, optimizer_loop
 from stepscope.analysis.findings.rules.kernels import weight_casts
 from stepscope.registers.policy.ranking import LAUNCHES_BESIDE_CAUSE
+from tests.builders.bodies import BODIES, in_body
 from tests.builders.cases import case_of_text, findings_of, gemm, steps
 
 
@@ -134,21 +135,24 @@ def test_compilation_in_the_first_step_alone_is_warm_up() -> None:
     assert "recompilation" not in {each.code for each in findings_of(rows)}
 
 
-def test_a_loop_that_launches_piece_by_piece() -> None:
+@pytest.mark.parametrize("kind", BODIES)
+def test_a_loop_that_launches_piece_by_piece(kind: str) -> None:
     """Twelve experts, each with a wait of its own: one cause, and what it promises is the loop launched at once."""
     rows = ["main  0  980  moe.py(8): experts  python  -"]
     for k in range(12):
         at = 80 * k
         rows += [f"main  {at}  30  aten::add  op  -", *gemm(at + 30, 4, begin=at + 42)]
         rows += [f"main  {at + 41}  8  cudaStreamSynchronize  runtime  -"]
-    found = findings_of(steps(*rows))
+    found = findings_of(in_body(kind, steps(*rows)))
     assert found[0].code == "unbatched-loop"
     assert found[0].speedup.mid > 2
-    assert [(place.file, place.line) for place in found[0].where] == [("moe.py", 8)]
+    place = ("moe.py", 8) if kind == "function" else ("train.py", 3)
+    assert [(each.file, each.line) for each in found[0].where] == [place]
     assert "device-sync" not in {each.code for each in found}
 
 
-def test_a_loop_that_reads_values_one_by_one_is_a_matter_of_its_waits() -> None:
+@pytest.mark.parametrize("kind", BODIES)
+def test_a_loop_that_reads_values_one_by_one_is_a_matter_of_its_waits(kind: str) -> None:
     """Twelve norms, each read with .item(): what is promised is that they are made together and read once."""
     rows = ["main  0  980  clip.py(3): total_norm  python  -"]
     for k in range(12):
@@ -156,10 +160,11 @@ def test_a_loop_that_reads_values_one_by_one_is_a_matter_of_its_waits() -> None:
         rows += [*gemm(at, 4, begin=at + 12), f"main  {at + 12}  40  aten::item  op  -"]
         rows += [f"main  {at + 13}  38  aten::_local_scalar_dense  op  -"]
         rows += [f"main  {at + 15}  30  cudaStreamSynchronize  runtime  -"]
-    found = {each.code: each for each in findings_of(steps(*rows))}
+    found = {each.code: each for each in findings_of(in_body(kind, steps(*rows)))}
     assert "unbatched-loop" not in found
     assert found["device-sync"].speedup.mid > 2
-    assert [(place.file, place.line) for place in found["device-sync"].where] == [("clip.py", 3)]
+    place = ("clip.py", 3) if kind == "function" else ("train.py", 3)
+    assert [(each.file, each.line) for each in found["device-sync"].where] == [place]
 
 
 def test_what_is_left_without_compilation_holds_the_waits_for_results() -> None:

@@ -5,12 +5,23 @@ from __future__ import annotations
 import pytest
 
 from stepscope.analysis.host.loops import Loops, find_loops
+from tests.builders.bodies import BODIES, body
 from tests.builders.gpu_trace import gpu_trace
 
 TURNS = 10
 EVERY = 100
 BATCH, INPUT, STATE = 64, 32, 128
 Ops = list[tuple[str, str]]
+HEAD = {
+    "rows": ["host | 0 | 2000 | annotation | ProfilerStep#1", "host | 1 | 1900 | python | net.py(8): forward"]
+}
+
+
+@pytest.fixture(params=BODIES, autouse=True)
+def _body(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test in all forms: with the loop in a function, in the step itself, and in an annotation."""
+    monkeypatch.setitem(HEAD, "rows", body(request.param, *HEAD["rows"]))
+
 
 PICK = ("aten::select", f"[[{BATCH},{TURNS},{INPUT}],[],[]]")
 OF_INPUT = ("aten::mm", f"[[{BATCH},{INPUT}],[{INPUT},{STATE}]]")
@@ -21,9 +32,11 @@ CELL: Ops = [PICK, OF_INPUT, OF_STATE, ("aten::tanh", f"[[{BATCH},{STATE}]]")]
 FILLED = f"[[{BATCH},{STATE}]]"
 
 
-def looped(turn: Ops, filled: str | None = FILLED, *, late: bool = False, module: bool = False) -> Loops:
+def looped(
+    turn: Ops, filled: str | None = FILLED, *, late: bool = False, module: bool = False, inner: str = ""
+) -> Loops:
     """A function that fills a tensor with zeros, before or after a loop of such turns."""
-    rows = ["host | 0 | 2000 | annotation | ProfilerStep#1", "host | 1 | 1900 | python | net.py(8): forward"]
+    rows = list(HEAD["rows"])
     ops: dict[int, dict[str, object]] = {}
 
     def op(at: int, length: int, name: str, shapes: str) -> None:
@@ -37,6 +50,8 @@ def looped(turn: Ops, filled: str | None = FILLED, *, late: bool = False, module
 
     if not late:
         fill(2)
+    if inner:
+        rows.append(inner)
     for begin in range(10, 10 + EVERY * TURNS, EVERY):
         for at, (name, shapes) in enumerate(turn):
             if module and at == 1:
@@ -82,3 +97,10 @@ def test_one_sequence_row_by_row_is_no_set_of_samples() -> None:
     turn = [(name, shapes.replace(f"[{BATCH},", "[1,")) for name, shapes in turn]
     assert looped(turn, f"[[{TURNS},{STATE}]]", module=True).found["passes"].to_list() == [True]
     assert looped(turn, f"[[1,{STATE}]]", module=True).found.is_empty()
+
+
+def test_an_annotation_around_the_loop_alone_hides_no_state() -> None:
+    """The function fills the state, and opens an annotation for the loop."""
+    loops = looped(CELL, inner="host | 9 | 1800 | annotation | decode")
+    assert loops.found.is_empty()
+    assert looped(CELL, None, inner="host | 9 | 1800 | annotation | decode").found.height == 1

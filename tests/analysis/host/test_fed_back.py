@@ -7,15 +7,28 @@ from collections.abc import Callable
 import pytest
 
 from stepscope.analysis.host.loops import Loops, find_loops
+from tests.builders.bodies import BODIES, body
 from tests.builders.gpu_trace import gpu_trace
 
 TURNS, EVERY = 10, 100
 Turn = Callable[[int], list[tuple[str, str]]]
+HEAD = {
+    "rows": [
+        "host | 0 | 2000 | annotation | ProfilerStep#1",
+        "host | 1 | 1900 | python | writer.py(8): write",
+    ]
+}
+
+
+@pytest.fixture(params=BODIES, autouse=True)
+def _body(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test in all forms: with the loop in a function, in the step itself, and in an annotation."""
+    monkeypatch.setitem(HEAD, "rows", body(request.param, *HEAD["rows"]))
 
 
 def looped(turn: Turn) -> Loops:
     """A function on a CPU that loops over such turns."""
-    rows = ["host | 0 | 2000 | annotation | ProfilerStep#1", "host | 1 | 1900 | python | writer.py(8): write"]
+    rows = list(HEAD["rows"])
     ops: dict[int, dict[str, object]] = {}
     for number in range(TURNS):
         for at, (name, shapes) in enumerate(turn(number)):

@@ -7,11 +7,20 @@ import pytest
 
 from stepscope.analysis.host.loops import Loops, find_loops
 from stepscope.trace.trace import Trace
+from tests.builders.bodies import BODIES, body
 from tests.builders.gpu_trace import gpu_trace
 
 TURNS = 10
 EVERY = 100
-HEAD = ["host | 0 | 2000 | annotation | ProfilerStep#1", "host | 1 | 1900 | python | play.py(8): act"]
+HEAD = {
+    "rows": ["host | 0 | 2000 | annotation | ProfilerStep#1", "host | 1 | 1900 | python | play.py(8): act"]
+}
+
+
+@pytest.fixture(params=BODIES, autouse=True)
+def _body(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test in all forms: with the loop in a function, in the step itself, and in an annotation."""
+    monkeypatch.setitem(HEAD, "rows", body(request.param, *HEAD["rows"]))
 
 
 def looped(
@@ -24,7 +33,7 @@ def looped(
     copied: bool = True,
 ) -> tuple[Trace, Loops]:
     """A function that copies an input, calls a model and perhaps reads its result, turn by turn."""
-    rows, ops, copies = list(HEAD), {}, {}
+    rows, ops, copies = list(HEAD["rows"]), {}, {}
 
     def add(row: str) -> int:
         rows.append(row)

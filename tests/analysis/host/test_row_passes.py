@@ -5,12 +5,22 @@ from __future__ import annotations
 import pytest
 
 from stepscope.analysis.host.loops import Loops, find_loops
+from tests.builders.bodies import BODIES, body
 from tests.builders.gpu_trace import gpu_trace
 
 TURNS = 10
 EVERY = 100
 BACKWARD = "python | <built-in method run_backward of Engine>"
 UPDATE = "annotation | Optimizer.step#AdamW.step"
+HEAD = {
+    "rows": ["host | 0 | 2000 | annotation | ProfilerStep#1", "host | 1 | 1900 | python | fit.py(8): step"]
+}
+
+
+@pytest.fixture(params=BODIES, autouse=True)
+def _body(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test in all forms: with the loop in a function, in the step itself, and in an annotation."""
+    monkeypatch.setitem(HEAD, "rows", body(request.param, *HEAD["rows"]))
 
 
 def looped(
@@ -24,10 +34,7 @@ def looped(
     beside: str | None = None,
 ) -> Loops:
     """A function that cuts a tensor, and calls a model with each piece."""
-    rows, ops = (
-        ["host | 0 | 2000 | annotation | ProfilerStep#1", "host | 1 | 1900 | python | fit.py(8): step"],
-        {},
-    )
+    rows, ops = list(HEAD["rows"]), {}
 
     def op(at: int, length: int, name: str, shapes: str) -> None:
         rows.append(f"host | {at} | {length} | op | {name}")

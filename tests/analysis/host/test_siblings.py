@@ -9,11 +9,24 @@ from stepscope.analysis.host.loop_backward import merged_parameters, with_backwa
 from stepscope.analysis.host.loops import Loops, find_loops
 from stepscope.trace.trace import Trace
 from tests.analysis.compute.traces import compute_trace
+from tests.builders.bodies import BODIES, body
 
 COUNT = 10
-HEAD = "track  start  dur  name  kind  launches  shapes  dtypes  inputs  sequence"
+COLUMNS = "track  start  dur  name  kind  launches  shapes  dtypes  inputs  sequence"
 ENGINE = "autograd::engine::evaluate_function:"
 SLICED = "[[64,10,32],[],[]]"
+HEAD = {
+    "rows": [
+        "main  0  3000  ProfilerStep#1  annotation  -  -  -  -  -",
+        "main  0  500  net.py(8): forward  python  -  -  -  -  -",
+    ]
+}
+
+
+@pytest.fixture(params=BODIES, autouse=True)
+def _body(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test in all forms: with the loop in a function, in the step itself, and in an annotation."""
+    monkeypatch.setitem(HEAD, "rows", body(request.param, *HEAD["rows"]))
 
 
 def op(track: str, at: int, name: str, shapes: str, sequence: int | str = "-") -> list[str]:
@@ -35,9 +48,8 @@ def modules(
 ) -> tuple[Trace, Loops]:
     """A function that calls ten modules of one class, with what each of them is given; the last may be given something else."""
     lines = [
-        HEAD,
-        "main  0  3000  ProfilerStep#1  annotation  -  -  -  -  -",
-        "main  0  500  net.py(8): forward  python  -  -  -  -  -",
+        COLUMNS,
+        *HEAD["rows"],
     ]
     for k in range(COUNT):
         at, given = 10 + 40 * k, others if others and k == COUNT - 1 else shapes

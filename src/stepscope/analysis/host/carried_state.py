@@ -38,15 +38,15 @@ _Uses = Counter[tuple[str, Shape]]
 
 
 def frames_with_state(
-    trace: Trace, frames: pl.Series, repeated: pl.DataFrame, loop_of: pl.Series
+    trace: Trace, functions: pl.Series, repeated: pl.DataFrame, loop_of: pl.Series
 ) -> list[int]:
     """The functions whose turns need the one before.
 
-    `frames`: which events are functions of the user's, `repeated`: call, frame and times of the turns.
+    `functions`: which events are functions of the user's, or steps; `repeated`: call, frame and times of the turns.
     """
     events = trace.events
     turns = repeated.group_by("frame").agg(pl.col("times").min(), first=pl.col("call").min())
-    states = _states(trace, frames, turns)
+    states = _states(trace, functions, turns)
     cells = loop_of.filter(events_named(events, lambda names: names.str.contains(CELLS)))
     found = set(states) - set(cells.unique())
     if not found:
@@ -56,16 +56,22 @@ def frames_with_state(
     return sorted(frame for frame in found if _carries(uses[frame], states[frame], least[frame]))
 
 
-def _states(trace: Trace, frames: pl.Series, turns: pl.DataFrame) -> dict[int, set[Shape]]:
-    """By looping function the sizes of what it fills before its first turn, as a whole and, where it is one for each layer, of a layer."""
+def _states(trace: Trace, functions: pl.Series, turns: pl.DataFrame) -> dict[int, set[Shape]]:
+    """By looping function the sizes of what it fills before its first turn, as a whole and, where it is one for each layer, of a layer.
+
+    A loop in an annotation has all that the function around it has filled.
+    """
     events = trace.events
+    around = ancestors(events, functions)
+    within = pl.when(functions).then(events["id"]).otherwise(around)
+    turns = turns.with_columns(function=pl.select(within).to_series().gather(turns["frame"]))
     made = are_named(events["name"], lambda names: names.is_in(_MAKERS)).gather(events["parent"])
     fills = are_named(events["name"], lambda names: names.is_in(_FILLS)) & made.fill_null(False)
     ops = trace.ops.filter(fills.gather(trace.ops["event"]))
     rows = ops.select("event", text=pl.col("shapes").cast(pl.String)).with_columns(
-        frame=ancestors(events, frames).gather(ops["event"])
+        function=around.gather(ops["event"])
     )
-    rows = rows.join(turns, on="frame")
+    rows = rows.join(turns, on="function")
     starts = events["start_ns"]
     before = rows.filter(starts.gather(rows["event"]) < starts.gather(rows["first"]))
     found: dict[int, set[Shape]] = defaultdict(set)

@@ -14,7 +14,7 @@ from stepscope.lazy import dataclass
 from stepscope.native.host.lineage import CONTEXT
 from stepscope.registers.policy.findings import ELSEWHERE_TOO
 from stepscope.trace.frames import conform
-from stepscope.trace.scopes import at_or_inside
+from stepscope.trace.scopes import ancestors, at_or_inside
 from stepscope.trace.trace import Trace
 
 # PyTorch writes `train.py(12): step`, JAX `$train.py:12 step`; JAX leaves out the folder.
@@ -37,9 +37,18 @@ def place_of(name: str | None) -> Place | None:
 
 
 def where(trace: Trace, events: pl.Series) -> list[Place]:
-    """The places of some events, each once, in order."""
-    names = trace.events["name"].gather(events.drop_nulls()).cast(pl.String).unique(maintain_order=True)
+    """The places of some events, each once, in order: of annotations that of the function around them."""
+    frames = _around_annotations(trace.events, events.drop_nulls())
+    names = trace.events["name"].gather(frames).cast(pl.String).unique(maintain_order=True)
     return [place for name in names if (place := place_of(name)) is not None]
+
+
+def _around_annotations(events: pl.DataFrame, chosen: pl.Series) -> pl.Series:
+    annotated = events["kind"].gather(chosen) == "annotation"
+    if not annotated.any():
+        return chosen
+    around = ancestors(events, events["kind"] == "python").gather(chosen)
+    return pl.select(pl.when(annotated).then(around).otherwise(chosen)).to_series()
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import polars as pl
 
+from stepscope.analysis.host.bodies import Bodies, find_bodies
 from stepscope.analysis.host.carried_state import frames_with_state
 from stepscope.analysis.host.fed_back import frames_fed_back
 from stepscope.analysis.host.host_passes import host_passes
 from stepscope.analysis.host.joined_modules import JOINS, joined_modules
-from stepscope.analysis.host.names import PLACE, STANDARD_FRAME
 from stepscope.analysis.host.passes import repeated_passes
 from stepscope.analysis.host.row_passes import row_passes
 from stepscope.analysis.host.siblings import sibling_modules
@@ -24,9 +24,10 @@ from stepscope.registers.policy.findings import (
     LOOP_BODY_SHARE,
     LOOP_CALLS_OF_FUNCTION,
     LOOP_ITERATIONS,
+    STEPS_OF_ONE_CALL,
 )
 from stepscope.trace.frames import conform
-from stepscope.trace.lookup import are_named, names_of
+from stepscope.trace.lookup import are_named
 from stepscope.trace.schema import Columns
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
@@ -39,8 +40,6 @@ LOOPS: Columns = {
     "passes": pl.Boolean,
     "siblings": pl.Boolean,
 }
-_OF_FRAMEWORK = r"^nn\.Module: |(^|site-packages/|dist-packages/)(torch|torch_xla|functorch|triton|jax|jaxlib|tensorflow|keras)[/\\]"
-_GENERATED = r"[/\\]c[a-z2-7]{51}\.py\("  # by Inductor, named by the hash of its text: a compiler wrote it, and nobody can batch it
 
 
 @dataclass(frozen=True)
@@ -53,21 +52,22 @@ class Loops:
 
 def find_loops(trace: Trace, on_host: bool = False) -> Loops:
     """The loops of all steps; none where the recording has no Python frames. `on_host`: ops are the work, and launch none."""
-    events = trace.events
+    bodies = find_bodies(trace)
+    trace, events = bodies.trace, bodies.trace.events
     launching = _computing_ops(events) if on_host else trace.links.filter(pl.col("why") == "launch")["from"]
     launching = launching.filter(events["step"].gather(launching).is_not_null())
-    repeated = _repeated(_called(trace, launching, on_host))
+    repeated = _repeated(events, _called(bodies, launching, on_host))
     if repeated.is_empty():
         return Loops(pl.DataFrame(schema=LOOPS), _nowhere(events))
     found = _loops(repeated, _launches_below(events, repeated["frame"].unique().sort(), launching))
     loop_of = _loop_of(events, repeated, found, launching)
-    return _without_state(trace, repeated, Loops(found, _with_joints(trace, repeated, loop_of)))
+    return _without_state(bodies, repeated, Loops(found, _with_joints(trace, repeated, loop_of)))
 
 
-def _without_state(trace: Trace, repeated: pl.DataFrame, loops: Loops) -> Loops:
+def _without_state(bodies: Bodies, repeated: pl.DataFrame, loops: Loops) -> Loops:
     """The loops but those whose turns need the one before."""
-    frames = frames_with_state(trace, _frames(trace.events), repeated, loops.loop_of)
-    frames += frames_fed_back(trace, loops.found, loops.loop_of)
+    frames = frames_with_state(bodies.trace, bodies.functions, repeated, loops.loop_of)
+    frames += frames_fed_back(bodies.trace, loops.found, loops.loop_of)
     if not frames:
         return loops
     left = pl.when(~loops.loop_of.is_in(frames)).then(loops.loop_of)
@@ -76,15 +76,6 @@ def _without_state(trace: Trace, repeated: pl.DataFrame, loops: Loops) -> Loops:
 
 def _nowhere(events: pl.DataFrame) -> pl.Series:
     return pl.repeat(None, len(events), dtype=pl.UInt32, eager=True)
-
-
-def _frames(events: pl.DataFrame) -> pl.Series:
-    """Which events are calls of functions outside of the framework and the standard library."""
-    names = names_of(events)
-    text = names.cast(pl.String)
-    others = text.str.contains(f"{_OF_FRAMEWORK}|{_GENERATED}") | text.str.contains(STANDARD_FRAME)
-    own = text.str.contains(PLACE) & ~others
-    return (events["kind"] == "python") & events["name"].is_in(names.filter(own).implode()).fill_null(False)
 
 
 def _computing_ops(events: pl.DataFrame) -> pl.Series:
@@ -97,9 +88,10 @@ def _computing_ops(events: pl.DataFrame) -> pl.Series:
     return found
 
 
-def _called(trace: Trace, launching: pl.Series, on_host: bool) -> pl.DataFrame:
+def _called(bodies: Bodies, launching: pl.Series, on_host: bool) -> pl.DataFrame:
     """What the user's functions call that launches device work in a step: call, launches, frame, name, own (calls a function of the user's), passes, siblings."""
-    events, frames = trace.events, _frames(trace.events)
+    trace, frames = bodies.trace, bodies.frames
+    events = trace.events
     below = frames.gather(events["parent"]).fill_null(False)
     direct = pl.DataFrame({"call": _at_or_above(events, below, launching, on_host)}).drop_nulls()
     per_call = direct.group_by("call").agg(launches=pl.len())
@@ -139,10 +131,16 @@ def _functions(events: pl.DataFrame, frames: pl.Series, per_call: pl.DataFrame) 
     return held.filter(below).group_by("call").agg(pl.col("launches").sum())
 
 
-def _repeated(called: pl.DataFrame) -> pl.DataFrame:
-    """The calls of a name that one frame makes many times: call, frame, name, launches, times."""
+def _repeated(events: pl.DataFrame, called: pl.DataFrame) -> pl.DataFrame:
+    """The calls of a name that one frame makes many times: call, frame, name, launches, times.
+
+    A frame that goes on through steps makes the same calls in each of them, and is no loop.
+    """
     of_functions = pl.when("own").then(LOOP_CALLS_OF_FUNCTION).otherwise(LOOP_ITERATIONS)
     least = pl.when("siblings").then(JOINED_MODULES).otherwise(of_functions)
+    steps = called.select("frame", step=events["step"].gather(called["call"])).group_by("frame")
+    through = steps.agg(pl.col("step").n_unique()).filter(pl.col("step") > STEPS_OF_ONE_CALL)["frame"]
+    called = called.filter(~pl.col("frame").is_in(through.implode()))
     return called.with_columns(times=pl.len().over("frame", "name")).filter(pl.col("times") >= least)
 
 
@@ -172,16 +170,32 @@ def _loops(repeated: pl.DataFrame, below: pl.DataFrame) -> pl.DataFrame:
 def _loop_of(
     events: pl.DataFrame, repeated: pl.DataFrame, found: pl.DataFrame, launching: pl.Series
 ) -> pl.Series:
-    """For each event the frame of the loop that it runs in: all in the repeated calls, and the rest of a frame that launches nothing else."""
+    """For each event the frame of the loop that it runs in: all in the repeated calls, and the rest of a frame that launches nothing else.
+
+    A step also holds what comes before the loop and behind it, such as the next batch: that is none of it.
+    """
     whole = found["frame"].filter(found["whole"])
     beside = events["id"].filter(events["parent"].is_in(whole.implode()).fill_null(False))
     others = _launches_below(events, beside, launching)["call"]
+    others = pl.concat([others, beside.filter(_is_outside(events, beside, repeated))])
     loop, known = _nowhere(events), pl.repeat(False, len(events), eager=True)
     for calls, frames in ((whole, whole), (others, None), (repeated["call"], repeated["frame"])):
         if len(calls):
             loop, known = loop.scatter(calls, frames), known.scatter(calls, True)
     nearest = pl.when(known).then(events["id"]).otherwise(ancestors(events, known))
     return loop.gather(pl.select(nearest).to_series())
+
+
+def _is_outside(events: pl.DataFrame, beside: pl.Series, repeated: pl.DataFrame) -> pl.Series:
+    """Which of these events an annotation holds before the first of the calls that it repeats, or behind the last."""
+    around = events["parent"].gather(beside)
+    calls = repeated.select("frame", start=events["start_ns"].gather(repeated["call"]))
+    spans = calls.group_by("frame").agg(first=pl.col("start").min(), last=pl.col("start").max())
+    rows = pl.DataFrame({"frame": around, "start": events["start_ns"].gather(beside)})
+    rows = rows.join(spans, on="frame", how="left", maintain_order="left")
+    annotated = (events["kind"].gather(around) == "annotation").fill_null(False)
+    inside: pl.Series = rows.select(pl.col("start").is_between("first", "last")).to_series()
+    return annotated & ~inside
 
 
 def _with_joints(trace: Trace, repeated: pl.DataFrame, loop_of: pl.Series) -> pl.Series:

@@ -144,7 +144,7 @@ _READS_OR_WRITES = (
 )
 _PROFILES = r"^torch/(profiler/|autograd/profiler\.py)|^\$profiler\.py:\d+ (start_trace|stop_trace|__enter__|__exit__|__init__)"
 # Frames of the capture: what they call is the job's, so that only their own time is the profiler's. JAX leaves the folder out.
-_OWN_FRAME = r"(^|[/\\])stepscope[/\\]capture[/\\]|^\$waits\.py:\d+ wait_for_(jax|tensorflow|devices)$"
+OWN_FRAME = r"(^|[/\\])stepscope[/\\]capture[/\\]|^\$waits\.py:\d+ wait_for_(jax|tensorflow|devices)$"
 _COLLECTS_GARBAGE = (
     r"^(Python )?GC\b|CollectGarbage|^<built-in function collect>|^\$gc collect|(?i)garbage.?collect"
 )
@@ -200,7 +200,7 @@ def rules(device_collectives: bool, has_python: bool = True) -> Iterator[tuple[p
     yield name.str.contains(_COLLECTS_GARBAGE), GARBAGE
     if has_python:
         yield python & name.str.contains(_PROFILES), PROFILER
-        yield python & name.str.contains(_OWN_FRAME), OWN
+        yield python & name.str.contains(OWN_FRAME), OWN
     yield (python | plain) & name.str.contains(_ALLOCATES), ALLOCATOR
     yield ~annotation & name.str.contains(WAITS_FOR_DEVICE), WAIT_DEVICE
     yield ~annotation & ~is_op & name.str.contains(_WAITS_FOR_THREAD), WAIT_THREAD

@@ -154,6 +154,12 @@ LOOP_CALLS_OF_FUNCTION = policy(
     unit="calls of one function in one call of another",
     why="a model written in functions calls one for each of its layers, which cannot be batched",
 )
+STEPS_OF_ONE_CALL = policy(
+    "STEPS_OF_ONE_CALL",
+    2,
+    unit="steps",
+    why="that one call of a function may reach into, as the border between inferred steps may cut it; one in more is the loop over all steps",
+)
 LOOP_BODY_SHARE = policy(
     "LOOP_BODY_SHARE",
     0.5,

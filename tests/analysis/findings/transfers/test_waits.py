@@ -9,9 +9,11 @@ from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.rules.host.device_sync import find as find_waits
 from stepscope.analysis.findings.rules.host.device_sync import without_waits
 from stepscope.analysis.findings.rules.host.launch_bound import find as find_launches
+from stepscope.analysis.findings.rules.host.unbatched_loop import reading
 from stepscope.analysis.findings.transfers.waits import acts_on_values, ended_by_exchanges, mostly_waits_for
 from stepscope.native.host import replay as native
 from stepscope.trace.frames import conform
+from tests.builders.bodies import BODIES, in_body
 from tests.builders.cases import HEAD, case_of, gemm, steps
 from tests.builders.inline import trace_of
 
@@ -29,8 +31,9 @@ def copied(at: int, name: str, op: str = "aten::copy_", waits: int = 40) -> list
     ]
 
 
-def case_with_copies(*rows: str) -> Case:
-    trace = trace_of("\n".join([HEAD, *steps(*rows, count=4)]), framework="pytorch")
+def case_with_copies(*rows: str, kind: str = "function") -> Case:
+    lines = in_body(kind, steps(*rows, count=4))
+    trace = trace_of("\n".join([HEAD, *lines]), framework="pytorch")
     copies = trace.events.filter(pl.col("kind") == "copy").select(
         event="id",
         bytes=pl.lit(4),
@@ -103,6 +106,21 @@ def test_what_makes_the_values_that_a_loop_acts_on_stays() -> None:
     kernels = case.trace.events.filter(pl.col("kind") == "kernel")["id"]
     mine = plan.items.filter(pl.col("event").is_in(kernels.implode()))
     assert len(mine) == 16 and (mine["device_ns"] > 0).all()
+
+
+@pytest.mark.parametrize("kind", BODIES)
+@pytest.mark.parametrize("is_sent", [True, False])
+def test_a_loop_that_acts_on_each_value_cannot_read_them_once(kind: str, is_sent: bool) -> None:
+    """One environment, a turn for each of its steps: what the model says decides what it is given next."""
+    rows = ["main  0  990  play.py(5): rollout  python  -"]
+    for at in range(0, 990, 110):
+        rows += copied(at, TO_DEVICE, waits=10) if is_sent else []
+        rows += [*gemm(at + 30, 2), *copied(at + 45, TO_HOST, op="aten::_local_scalar_dense", waits=40)]
+    case = case_with_copies(*rows, kind=kind)
+    found = find_waits(case)
+    assert found is not None and len(reading(case, case.loops)) == 4
+    assert ("read them once" in found.detail) != is_sent
+    assert ("acts on the values" in found.detail) == is_sent
 
 
 def test_launches_between_such_values_are_to_be_made_fewer_by_a_batch() -> None:
