@@ -103,6 +103,6 @@ def test_a_product_that_copies_its_bias_collects_nothing() -> None:
 
 def test_one_sequence_row_by_row_is_no_set_of_samples() -> None:
     slices = ("aten::slice", f"[[{TURNS},{INPUT}],[],[],[],[]]")
-    turn: Ops = [(name, shapes.replace(f"[{BATCH},", "[1,")) for name, shapes in (slices, *CELL[1:])]
+    turn: Ops = [(name, given[0].replace(f"[{BATCH},", "[1,")) for name, *given in (slices, *CELL[1:])]
     assert looped(turn, f"[[{TURNS},{STATE}]]", module=True).found["passes"].to_list() == [True]
     assert looped(turn, f"[[1,{STATE}]]", module=True).found.is_empty()

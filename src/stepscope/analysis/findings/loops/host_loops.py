@@ -97,7 +97,8 @@ def _makes_wholes(case: Case, owned: pl.DataFrame) -> pl.Series:
     if nodes.is_empty():
         return pl.Series([False]).new_from_index(0, len(owned))
     parts = parts_of_slices(case.trace, nodes).filter(~pl.col("is_copy"))
-    return owned["named_by"].is_in(parts["event"].implode())
+    found: pl.Series = owned["named_by"].is_in(parts["event"].implode())
+    return found
 
 
 def _computes(events: pl.DataFrame, owned: pl.DataFrame) -> pl.Series:
