@@ -22,6 +22,7 @@ from stepscope.analysis.ops.sliced_gradients import sliced_gradients
 from stepscope.registers.calibration.recurrent import RECURRENT_HOST_LEAST, RECURRENT_HOST_MOST
 from stepscope.registers.policy.findings import BATCHED_OPS_MOST, LOOP_LEAST, MAJORITY, TOP_NAMES
 from stepscope.registers.policy.host_code import BATCHED_LONG_OP_LEAST, SHORT_HOST_OP_NS
+from stepscope.trace.columns import repeated
 from stepscope.trace.lookup import events_named
 
 _OWNED = ("host_compute", "dispatch", "python")
@@ -95,10 +96,9 @@ def _makes_wholes(case: Case, owned: pl.DataFrame) -> pl.Series:
     """Which slices fill or add whole tensors for slices of them: one op for all turns takes no slices, however long these take."""
     nodes = sliced_gradients(case.trace)
     if nodes.is_empty():
-        return pl.Series([False]).new_from_index(0, len(owned))
+        return repeated(False, len(owned), pl.Boolean)
     parts = parts_of_slices(case.trace, nodes).filter(~pl.col("is_copy"))
-    found: pl.Series = owned["named_by"].is_in(parts["event"].implode())
-    return found
+    return owned["named_by"].is_in(parts["event"].implode())
 
 
 def _computes(events: pl.DataFrame, owned: pl.DataFrame) -> pl.Series:
