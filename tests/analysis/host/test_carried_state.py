@@ -11,7 +11,7 @@ from tests.builders.gpu_trace import gpu_trace
 TURNS = 10
 EVERY = 100
 BATCH, INPUT, STATE = 64, 32, 128
-Ops = list[tuple[str, str]]
+Ops = list[tuple[str, str] | tuple[str, str, str]]
 HEAD = {
     "rows": ["host | 0 | 2000 | annotation | ProfilerStep#1", "host | 1 | 1900 | python | net.py(8): forward"]
 }
@@ -33,15 +33,21 @@ FILLED = f"[[{BATCH},{STATE}]]"
 
 
 def looped(
-    turn: Ops, filled: str | None = FILLED, *, late: bool = False, module: bool = False, inner: str = ""
+    turn: Ops,
+    filled: str | None = FILLED,
+    *,
+    late: bool = False,
+    module: bool = False,
+    inner: str = "",
+    inside: tuple[str, str] | None = None,
 ) -> Loops:
-    """A function that fills a tensor with zeros, before or after a loop of such turns."""
+    """A function that fills a tensor with zeros, before or after a loop of such turns. `inside`: an op that the last one of a turn calls."""
     rows = list(HEAD["rows"])
     ops: dict[int, dict[str, object]] = {}
 
-    def op(at: int, length: int, name: str, shapes: str) -> None:
+    def op(at: int, length: int, name: str, shapes: str, inputs: str = "[]") -> None:
         rows.append(f"host | {at} | {length} | op | {name}")
-        ops[len(rows) - 1] = {"shapes": shapes}
+        ops[len(rows) - 1] = {"shapes": shapes, "concrete_inputs": inputs}
 
     def fill(at: int) -> None:
         if filled:
@@ -53,13 +59,15 @@ def looped(
     if inner:
         rows.append(inner)
     for begin in range(10, 10 + EVERY * TURNS, EVERY):
-        for at, (name, shapes) in enumerate(turn):
+        for at, (name, *given) in enumerate(turn):
             if module and at == 1:
                 rows.append(f"host | {begin + 18} | 70 | python | nn.Module: Cell_0")
                 rows.append(f"host | {begin + 19} | 68 | python | cell.py(3): forward")
-            op(begin + 5 + 15 * at, 10, name, shapes)
+            op(begin + 5 + 15 * at, 10, name, *given)
             rows.append(f"host | {begin + 7 + 15 * at} | 4 | runtime | cudaLaunchKernel -> {len(rows) + 1}")
             rows.append(f"stream7 | {begin + 12 + 15 * at} | 2 | kernel | k")
+        if inside is not None:
+            op(begin + 6 + 15 * at, 1, *inside)
     if late:
         fill(1500)
     return find_loops(gpu_trace("\n".join(rows), ops=ops))
@@ -92,9 +100,24 @@ def test_turns_that_may_run_at_once_are_a_loop(turn: Ops, filled: str, late: boo
     assert len(looped(turn, filled, late=late).found) == 1
 
 
+@pytest.mark.parametrize(("side", "count"), [("0", 1), ("1", 0), ("-2", 0)])
+def test_weights_are_picked_on_their_first_side(side: str, count: int) -> None:
+    """A batch of as many sequences as the state is wide has steps as large as the weights."""
+    sizes = f"[[{TURNS},{STATE},{STATE}]" if side == "0" else f"[[{STATE},{TURNS},{STATE}]"
+    step = ("aten::select", f"{sizes},[],[]]", f'["","{side}","3"]')
+    assert len(looped([step, OF_STATE]).found) == count
+
+
+def test_a_product_that_copies_its_bias_collects_nothing() -> None:
+    """As addmm does on a CPU, where the result is as large as the state."""
+    copied = ("aten::copy_", f"[[{BATCH},{STATE}],[{BATCH},{STATE}],[]]")
+    assert looped([PICK, OF_STATE], inside=copied).found.is_empty()
+    assert len(looped([PICK, OF_STATE, copied]).found) == 1
+
+
 def test_one_sequence_row_by_row_is_no_set_of_samples() -> None:
-    turn = [("aten::slice", f"[[{TURNS},{INPUT}],[],[],[],[]]"), *CELL[1:]]
-    turn = [(name, shapes.replace(f"[{BATCH},", "[1,")) for name, shapes in turn]
+    slices = ("aten::slice", f"[[{TURNS},{INPUT}],[],[],[],[]]")
+    turn: Ops = [(name, given[0].replace(f"[{BATCH},", "[1,")) for name, *given in (slices, *CELL[1:])]
     assert looped(turn, f"[[{TURNS},{STATE}]]", module=True).found["passes"].to_list() == [True]
     assert looped(turn, f"[[1,{STATE}]]", module=True).found.is_empty()
 

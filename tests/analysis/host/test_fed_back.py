@@ -90,12 +90,40 @@ def texts_of_other_lengths(number: int) -> list[tuple[str, str]]:
     return [("embedding", f"[[500,64],[1,{20 + number * number % 7}]]"), ("softmax", "[[1,500]]")]
 
 
-@pytest.mark.parametrize("turn", [whole_text, keys, text_in_python, chosen])
+def farthest(number: int) -> list[tuple[str, str]]:
+    """As recorded: an index has no shape."""
+    return [
+        ("index", "[[8,256,3],[]]"),
+        ("view", "[[8,3],[]]"),
+        ("sub", "[[8,256,3],[8,1,3],[]]"),
+        ("minimum", "[[8,256],[8,256]]"),
+        ("max", "[[8,256],[],[]]"),
+        ("select", "[[8,32],[],[]]"),
+        ("copy_", "[[8],[8],[]]"),
+    ]
+
+
+def gathered(number: int) -> list[tuple[str, str]]:
+    return [("gather", "[[8,256,3],[],[8,1,3],[]]"), *farthest(0)[2:4], ("argmax", "[[8,256],[],[]]")]
+
+
+def chosen_and_picked(number: int) -> list[tuple[str, str]]:
+    return [("argmax", "[[8,256],[],[]]"), ("index", "[[8,256,3],[]]"), ("sum", "[[8,3],[]]")]
+
+
+def picked_from_a_list(number: int) -> list[tuple[str, str]]:
+    """Other rows than the turn before has chosen: there are more of them."""
+    return [("index", "[[8,256,3],[]]"), ("sub", "[[40,3],[3],[]]"), ("max", "[[2,40],[],[]]")]
+
+
+@pytest.mark.parametrize("turn", [whole_text, keys, text_in_python, chosen, farthest, gathered])
 def test_text_that_is_written_token_by_token_is_no_loop_to_batch(turn: Turn) -> None:
     loops = looped(turn)
     assert loops.found.is_empty() and loops.loop_of.is_null().all()
 
 
-@pytest.mark.parametrize("turn", [collected, users, texts_of_other_lengths])
+@pytest.mark.parametrize(
+    "turn", [collected, users, texts_of_other_lengths, chosen_and_picked, picked_from_a_list]
+)
 def test_turns_that_may_run_at_once_are_a_loop(turn: Turn) -> None:
     assert len(looped(turn).found) == 1

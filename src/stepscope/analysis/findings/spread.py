@@ -237,6 +237,7 @@ _RARE = frozenset(
         "repeated-rows",
         "repeated-work",
         "sequential-scan",
+        "sliced-gradients",
         "slow-op",
         "small-kernels-in-loop",
         "unrouted-experts",

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
+import msgspec
 import polars as pl
 
 from stepscope.analysis.shapes import Shape, arrays_in
@@ -84,21 +85,40 @@ def _states(trace: Trace, functions: pl.Series, turns: pl.DataFrame) -> dict[int
 def _uses(trace: Trace, loop_of: pl.Series, found: list[int]) -> dict[int, _Uses]:
     """By function how often the ops of its loop use arrays of a shape in some way."""
     wanted = (*_PRODUCTS, _WITH_BIAS, _JOINS, _PICKS, *_COLLECTS)
-    ops = trace.ops.select("event", text=pl.col("shapes").cast(pl.String))
+    products = events_named(trace.events, lambda names: names.is_in([*_PRODUCTS, _WITH_BIAS]))
+    in_product = ancestors(
+        trace.events, products
+    ).is_not_null()  # on a CPU, addmm copies the bias into its result
+    ops = trace.ops.select(
+        "event", text=pl.col("shapes").cast(pl.String), inputs=pl.col("concrete_inputs").cast(pl.String)
+    )
     ops = ops.with_columns(
         frame=loop_of.gather(ops["event"]), name=trace.events["name"].gather(ops["event"]).cast(pl.String)
     ).filter(pl.col("frame").is_in(found), pl.col("name").is_in(wanted))
+    ops = ops.filter(~pl.col("name").is_in(_COLLECTS) | ~in_product.gather(ops["event"]))
     uses: dict[int, _Uses] = defaultdict(Counter)
-    for frame, name, text, count in ops.drop_nulls().group_by("frame", "name", "text").len().iter_rows():
-        for each in set(_uses_of(name, arrays_in(text))):
+    ops = ops.with_columns(side=pl.when(pl.col("name") == _PICKS).then("inputs")).drop("inputs", "event")
+    counted = ops.drop_nulls(["frame", "name", "text"]).group_by("frame", "name", "text", "side").len()
+    for frame, name, text, inputs, count in counted.iter_rows():
+        for each in set(_uses_of(name, arrays_in(text), _side(inputs))):
             uses[frame][each] += count
     return uses
 
 
-def _uses_of(name: str, arrays: list[Shape]) -> Iterator[tuple[str, Shape]]:
+def _side(inputs: str | None) -> int | None:
+    """On which side a select picks, where the profile says so."""
+    try:
+        return int(msgspec.json.decode(inputs or "[]", type=list[str])[1])
+    except (msgspec.DecodeError, ValueError, IndexError):
+        return None
+
+
+def _uses_of(name: str, arrays: list[Shape], picked: int | None = None) -> Iterator[tuple[str, Shape]]:
     if name == _PICKS:
         for whole in arrays[:1]:
-            yield from ((_CUTS, whole[:side] + whole[side + 1 :]) for side in range(len(whole)))
+            # Weights come in a list, or stacked on their first side; a sequence has its time steps on another.
+            sides = range(len(whole)) if picked is None else range(picked == 0)
+            yield from ((_CUTS, whole[:side] + whole[side + 1 :]) for side in sides)
     elif name == _JOINS:
         yield from ((_TAKES, each) for each in arrays)
     elif name in _COLLECTS:

@@ -2,7 +2,8 @@
 
 A profile shows the sizes of arrays, not where they come from. But a text, or its keys and values, is joined to the next piece in each
 turn, is longer in the next, and is given to more than that joint, where results that are only collected are not. A text that Python keeps
-grows from lookup to lookup. And where a state of a fixed size is kept, what was chosen is looked up next, with nothing taken in between.
+grows from lookup to lookup. And where a state of a fixed size is kept, what was chosen is looked up next, with nothing taken in between;
+or each turn begins by picking as many rows as the one before has chosen, as farthest-point sampling does.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ from stepscope.trace.trace import Trace
 _JOINS = ("aten::cat", "aten::concat", "aten::concatenate")
 _LOOKS_UP = ("aten::embedding",)
 _CHOOSES = ("aten::argmax", "aten::multinomial", "aten::topk", "aten::max")
+_CHOOSES_ONE = ("aten::argmax", "aten::argmin", "aten::max", "aten::min")
+_PICKS = ("aten::index", "aten::gather")
+_WRITES = ("aten::select", "aten::slice")  # before a copy: what was chosen is kept among the results
 _GOES_ON = frozenset(
     f"aten::{name}"
     for name in [
@@ -67,7 +71,9 @@ def frames_fed_back(trace: Trace, found: pl.DataFrame, loop_of: pl.Series) -> li
         frame
         for frame, mine in calls.items()
         if frame in turns
-        and any(feeds(mine, MAJORITY * turns[frame]) for feeds in (_is_joined, _is_longer, _is_chosen))
+        and any(
+            feeds(mine, MAJORITY * turns[frame]) for feeds in (_is_joined, _is_longer, _is_chosen, _is_picked)
+        )
     )
 
 
@@ -132,5 +138,28 @@ def _is_chosen(calls: Sequence[_Call], least: float) -> bool:
             count += chosen % math.prod(arrays[1]) == 0
             chosen = None
         elif name not in _GOES_ON:
+            chosen = None
+    return count + 1 >= least
+
+
+def _is_picked(calls: Sequence[_Call], least: float) -> bool:
+    """Whether the first turn begins by picking rows, and most others by picking as many as the turn before has chosen.
+
+    Turns that choose first and then pick what they have chosen need no other.
+    """
+    either = (*_PICKS, *_CHOOSES_ONE)
+    first = next((name for name, _ in calls if name in either), None)
+    if first not in _PICKS:
+        return False
+    count, chosen = 0, None
+    for (name, arrays), (_, after) in pairwise([*calls, ("", [])]):
+        if name in _CHOOSES_ONE and len(arrays) == 1 and len(arrays[0]) > 1:
+            chosen = math.prod(arrays[0][:-1])
+        elif name in _PICKS and chosen is not None and arrays:
+            # An index has no shape in the profile; what it picks is given to the next op.
+            picked = arrays[1:] if name == "aten::gather" else after
+            count += any(math.prod(each) == chosen * arrays[0][-1] for each in picked)
+            chosen = None
+        elif name not in _GOES_ON and name not in _WRITES:
             chosen = None
     return count + 1 >= least

@@ -130,3 +130,30 @@ HOST_RECURRENT_CALL_MOST = measured(
     when="2026-11-19",
     seen="0.28",
 )
+STACKED_SLICE_HOST_LEAST = measured(
+    "STACKED_SLICE_HOST_LEAST",
+    0.1,
+    unit="× what the host takes for the gradient of one slice",
+    device="x86 core",
+    how="backward passes through 3 to 512 selects of one small tensor, and through one unbind (torch 2.13), shortest of 60",
+    when="2026-11-19",
+    seen="to stack one more piece takes 2 to 7 µs, a select's gradient 19 to 27 µs",
+)
+STACKED_SLICE_HOST_MOST = measured(
+    "STACKED_SLICE_HOST_MOST",
+    0.35,
+    unit="× what the host takes for the gradient of one slice",
+    device="x86 core",
+    how="as STACKED_SLICE_HOST_LEAST",
+    when="2026-11-19",
+    seen="8 to 128 slices: 0.33 to 0.37 of the time, beside one gradient's",
+)
+UNFOLDED_WORST = measured(
+    "UNFOLDED_WORST",
+    0.3,
+    unit="× the time of the gradients of slices that overlap, on a CPU",
+    device="x86 core",
+    how="backward passes through windows of 8 to 32 places at distances of 1 to 8, stacked slices against unfold (torch 2.13), shortest of 5 to 30",
+    when="2026-11-19",
+    seen="57 to 481 windows: 0.16 to 0.27; 13 windows of 8,000 elements: 0.97",
+)

@@ -394,3 +394,15 @@ BASIS_NEEDED_MOST = policy(
     unit="share of the vectors that a derivative is carried for",
     why="that would do: with more there is little to gain, and the other direction may cost a little more for each",
 )
+SLICES_IN_STEP_LEAST = policy(
+    "SLICES_IN_STEP_LEAST",
+    8,
+    unit="gradients of slices in a step",
+    why="fewer hardly cost time, and may be of as many tensors",
+)
+SLICES_OF_TENSOR_LEAST = policy(
+    "SLICES_OF_TENSOR_LEAST",
+    3,
+    unit="slices of one tensor",
+    why="models of healthy jobs take halves of a tensor, as rotary embeddings do: to fill and add two of them costs little more than to join them",
+)

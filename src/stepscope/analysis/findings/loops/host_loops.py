@@ -10,6 +10,7 @@ import polars as pl
 
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.loops.slices import parts_of_slices
 from stepscope.analysis.findings.programs.host_ops import left_of_step
 from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import Rule
@@ -17,9 +18,11 @@ from stepscope.analysis.host.carried_state import CELLS
 from stepscope.analysis.host.functions import where
 from stepscope.analysis.host.loop_backward import with_backward
 from stepscope.analysis.host.loops import Loops
+from stepscope.analysis.ops.sliced_gradients import sliced_gradients
 from stepscope.registers.calibration.recurrent import RECURRENT_HOST_LEAST, RECURRENT_HOST_MOST
 from stepscope.registers.policy.findings import BATCHED_OPS_MOST, LOOP_LEAST, MAJORITY, TOP_NAMES
 from stepscope.registers.policy.host_code import BATCHED_LONG_OP_LEAST, SHORT_HOST_OP_NS
+from stepscope.trace.columns import repeated
 from stepscope.trace.lookup import events_named
 
 _OWNED = ("host_compute", "dispatch", "python")
@@ -69,16 +72,33 @@ def _shortened(case: Case, owned: pl.DataFrame, loops: Loops) -> pl.DataFrame:
     events = case.trace.events
     cells = events_named(events, lambda names: names.str.contains(CELLS)) & loops.loop_of.is_not_null()
     recurrent = pl.col("frame").is_in(loops.loop_of.filter(cells).unique().implode())
-    is_long = pl.lit(_computes(events, owned))
+    is_long, is_whole = pl.lit(_computes(events, owned)), pl.lit(_makes_wholes(case, owned))
     least, most = (1 / pl.col("iterations"), (BATCHED_OPS_MOST / pl.col("iterations")).clip(upper_bound=1.0))
     return owned.with_columns(
-        least=pl.when(is_long)
+        least=pl.when(is_whole)
+        .then(least)
+        .when(is_long)
         .then(BATCHED_LONG_OP_LEAST)
         .when(recurrent)
         .then(RECURRENT_HOST_LEAST)
         .otherwise(least),
-        most=pl.when(is_long).then(1.0).when(recurrent).then(RECURRENT_HOST_MOST).otherwise(most),
+        most=pl.when(is_whole)
+        .then(most)
+        .when(is_long)
+        .then(1.0)
+        .when(recurrent)
+        .then(RECURRENT_HOST_MOST)
+        .otherwise(most),
     )
+
+
+def _makes_wholes(case: Case, owned: pl.DataFrame) -> pl.Series:
+    """Which slices fill or add whole tensors for slices of them: one op for all turns takes no slices, however long these take."""
+    nodes = sliced_gradients(case.trace)
+    if nodes.is_empty():
+        return repeated(False, len(owned), pl.Boolean)
+    parts = parts_of_slices(case.trace, nodes).filter(~pl.col("is_copy"))
+    return owned["named_by"].is_in(parts["event"].implode())
 
 
 def _computes(events: pl.DataFrame, owned: pl.DataFrame) -> pl.Series:

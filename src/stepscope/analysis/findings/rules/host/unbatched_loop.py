@@ -12,6 +12,7 @@ from stepscope.analysis.findings.loops.host_loops import find_host_loop
 from stepscope.analysis.findings.loops.joined_passes import find_passes
 from stepscope.analysis.findings.loops.selections import selected_once
 from stepscope.analysis.findings.loops.separate_calls import find_separate_calls
+from stepscope.analysis.findings.loops.slices import parts_of_slices, work_of_slices
 from stepscope.analysis.findings.loops.stacked_inputs import with_stacked_inputs
 from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import ANY, Rule
@@ -21,6 +22,7 @@ from stepscope.analysis.host.carried_state import CELLS
 from stepscope.analysis.host.functions import where
 from stepscope.analysis.host.loop_backward import merged_parameters, with_backward
 from stepscope.analysis.host.loops import Loops
+from stepscope.analysis.ops.sliced_gradients import sliced_gradients
 from stepscope.analysis.replay.plan import Plan
 from stepscope.registers.calibration.recurrent import (
     RECURRENT_HOST_LEAST,
@@ -39,6 +41,7 @@ from stepscope.registers.policy.findings import (
     OPS_READ_WITH_A_WAIT,
     TOP_NAMES,
 )
+from stepscope.trace.columns import repeated
 from stepscope.trace.lookup import events_named, names_of, rows_by_event
 from stepscope.trace.scopes import at_or_inside
 
@@ -188,11 +191,20 @@ def _recurrent_share(items: pl.DataFrame, share: float) -> pl.Series:
     return found
 
 
+def _makes_wholes(case: Case) -> pl.Series:
+    """Which items of the plan fill or add whole tensors for slices of them: what works on all turns at once takes no slices."""
+    nodes = sliced_gradients(case.trace)
+    if nodes.is_empty():
+        return repeated(False, len(case.plan.items), pl.Boolean)
+    work = work_of_slices(case, parts_of_slices(case.trace, nodes))
+    return case.plan.items["event"].is_in(work.filter(~pl.col("is_copy"))["event"].implode()).fill_null(False)
+
+
 def _kernels_of_loop(case: Case, less: pl.Series) -> pl.DataFrame:
-    """The plan's items with `batched`, one over the iterations of the loop, and `bound`; both null outside of loops."""
+    """The plan's items with `batched`, one over the iterations of the loop, and `bound`, both null outside of loops, and `whole`."""
     known = case.compute.kernels.filter(pl.col("time_ns") > 0, pl.col("reason") != "unknown")
     bounds = known.select("event", bound=pl.col("ideal_ns") / pl.col("time_ns"))
-    items = case.plan.items.with_columns(batched=_less_of_item(case, less))
+    items = case.plan.items.with_columns(batched=_less_of_item(case, less), whole=_makes_wholes(case))
     return items.join(bounds, on="event", how="left", maintain_order="left")
 
 
@@ -214,7 +226,7 @@ def _batched_share(items: pl.DataFrame, efficiency: float) -> pl.Series:
     """
     small = pl.when(pl.col("device_ns") < SMALL_KERNEL_NS).then(0.0).otherwise(1.0)
     needed = (pl.coalesce("bound", small) / efficiency).clip(upper_bound=1.0)
-    needed = pl.when(pl.col("counts").fill_null(False)).then(0.0).otherwise(needed)
+    needed = pl.when(pl.col("counts").fill_null(False) | pl.col("whole")).then(0.0).otherwise(needed)
     share = pl.max_horizontal("batched", needed)
     found: pl.Series = items.select(
         pl.when(pl.col("batched").is_null()).then(1.0).otherwise(share)
@@ -265,10 +277,10 @@ def _less_of_loop(case: Case, loops: Loops, with_more_ops: bool = False) -> pl.S
 RULE: Rule[Case] = Rule(
     code="unbatched-loop",
     title="A Python loop launches the same work piece by piece",
-    turn=85,
+    turn=84,
     page="ops",
-    owns="`dispatch`, `sync` and `python` inside a loop, in a function, in the step itself or in an annotation of yours, that calls the same ops eight times or more, or eight modules of one class or more that do the same work and cannot need one another (a layer for each channel, field or head), or a model with a batch of one whose input is copied each time and does not come from the previous call, or a model whose inputs are cut from one tensor with as many rows as all calls take together (each sample of a batch, micro-batches), also with a backward pass in each turn, unless an optimizer or a recurrent network makes one need the one before. Loops whose turns multiply a state that they carry along, as a recurrent cell written by hand does, do not count, unless it is PyTorch's own cell (`nn.LSTMCell`); nor do loops whose turns are given what the one before has chosen, as those that write a text token by token. In compiled programs, all but the first of several runs of one program, if the next one takes their results together, or of several uses of most weights in one program, if none depends on another; the batch must be so small that one pass over all inputs takes at most three quarters of the time. On a CPU, the same loops of PyTorch by their ops, with their backward pass, and all but the ops of a TensorFlow function that a step runs eight times or more, with the same ops and about as long, and which updates no variable; a program of JAX that is called eight times or more in a row, where the host calls nothing else in between but what reads the result, and no result has the shape of an input (that of a bias counts for none)",
-    change="the iterations are launched together, in the backward pass as well, and nothing waits between them; modules of one class become one, which leaves the optimizer as many parameters less. At best, what no code of the job explains goes as well, and the rest is dispatched from warm caches. What the iterations copy to the device the host stacks first, and sends at once (0.2 to 1 µs for each piece, and its bytes at 4 to 12 GB/s, twice). Their kernels reach 30 to 80 % of the bound of their work; those of recurrent cells take 45 to 80 % of their time, and the host 12 to 22 %. If each iteration compares the same tensors with another number, at most one pass over them remains. If the iterations select indices by boolean masks that compare integers, at worst only the masks and the selection go, with their waits. Kernels of compiled passes take the time of one of them, at worst times the square root of their number, and no less than their arithmetic, or reading the weights once, takes at 30 to 80 % of the bound. On a CPU, ops of PyTorch below 50 µs take 1 to 4 times as long as those of one iteration (of recurrent cells 12 to 22 % of their time), and longer ones at best half. For a TensorFlow function on a CPU, at best what one run needs between its ops remains, and at worst everything: no profile shows whether a run needs the one before. Of calls of a JAX program in a row the first does all of it; a model that uses each weight for one input takes between as long as one call and, at worst, the geometric mean of one and all",
+    owns="`dispatch`, `sync` and `python` inside a loop, in a function, in the step itself or in an annotation of yours, that calls the same ops eight times or more, or eight modules of one class or more that do the same work and cannot need one another (a layer for each channel, field or head), or a model with a batch of one whose input is copied each time and does not come from the previous call, or a model whose inputs are cut from one tensor with as many rows as all calls take together (each sample of a batch, micro-batches), also with a backward pass in each turn, unless an optimizer or a recurrent network makes one need the one before. Loops whose turns multiply a state that they carry along, as a recurrent cell written by hand does, do not count, unless it is PyTorch's own cell (`nn.LSTMCell`); nor do loops whose turns are given what the one before has chosen, as those that write a text token by token, or that pick the points farthest from those before. In compiled programs, all but the first of several runs of one program, if the next one takes their results together, or of several uses of most weights in one program, if none depends on another; the batch must be so small that one pass over all inputs takes at most three quarters of the time. On a CPU, the same loops of PyTorch by their ops, with their backward pass, and all but the ops of a TensorFlow function that a step runs eight times or more, with the same ops and about as long, and which updates no variable; a program of JAX that is called eight times or more in a row, where the host calls nothing else in between but what reads the result, and no result has the shape of an input (that of a bias counts for none)",
+    change="the iterations are launched together, in the backward pass as well, and nothing waits between them; modules of one class become one, which leaves the optimizer as many parameters less. At best, what no code of the job explains goes as well, and the rest is dispatched from warm caches. What the iterations copy to the device the host stacks first, and sends at once (0.2 to 1 µs for each piece, and its bytes at 4 to 12 GB/s, twice). Their kernels reach 30 to 80 % of the bound of their work; those of recurrent cells take 45 to 80 % of their time, and the host 12 to 22 %. If each iteration compares the same tensors with another number, at most one pass over them remains. Gradients of whole tensors for the slices that the iterations take shrink by the number of iterations. If the iterations select indices by boolean masks that compare integers, at worst only the masks and the selection go, with their waits. Kernels of compiled passes take the time of one of them, at worst times the square root of their number, and no less than their arithmetic, or reading the weights once, takes at 30 to 80 % of the bound. On a CPU, ops of PyTorch below 50 µs take 1 to 4 times as long as those of one iteration (of recurrent cells 12 to 22 % of their time), and longer ones at best half. For a TensorFlow function on a CPU, at best what one run needs between its ops remains, and at worst everything: no profile shows whether a run needs the one before. Of calls of a JAX program in a row the first does all of it; a model that uses each weight for one input takes between as long as one call and, at worst, the geometric mean of one and all",
     fix={
         "pytorch": "Do it for all pieces at once: one call of a model with stacked inputs (torch.stack), batched products (torch.bmm, grouped matrix products, torch.vmap), one stacked parameter and torch.baddbmm instead of a ModuleList of layers, one table with offsets instead of a list of embeddings, torch._foreach_ ops for lists of parameters, indexing with one sorted index, or a module that has the loop inside (nn.LSTM); read results back once, after the loop. If each piece needs the one before, torch.compile the loop.",
         "jax": "Run the model once on all inputs: jnp.concatenate them (for classifier-free guidance the conditional and the unconditional input, as a batch of two) or jax.vmap over them, and split the result.",
