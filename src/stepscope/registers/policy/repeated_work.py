@@ -202,6 +202,12 @@ OPS_OF_A_METRIC = policy(
     unit="ops behind a pass of a network",
     why="among which is the comparison with labels, if the pass is for an accuracy",
 )
+DERIVATIVE_PASSES_LEAST = policy(
+    "DERIVATIVE_PASSES_LEAST",
+    3,
+    unit="passes of autograd through the same layers that add up no gradients",
+    why="two may be the gradients of one output by two inputs, or of two losses that a job weighs against each other",
+)
 EXPERTS_LEAST = policy(
     "EXPERTS_LEAST",
     4,
