@@ -184,6 +184,12 @@ UNSURE_BATCH = policy(
     unit="certainty",
     why="of arrays that were on the device before, a profile does not show whether both programs are given the same",
 )
+WITH_GRADIENTS = policy(
+    "WITH_GRADIENTS",
+    8,
+    unit="× the time of a forward pass",
+    why="that it takes at most with its backward pass, also where gradients of gradients are computed: calls that take so much less than what is worth showing are looked at",
+)
 UNSURE_NUMBERS = policy(
     "UNSURE_NUMBERS",
     0.8,
