@@ -60,10 +60,10 @@ def loops_of_derivatives(trace: Trace, loops: Loops) -> pl.Series:
     if passes.is_empty():
         return passes["frame"]
     adds = _in_passes(events.filter(events_named(events, lambda known: known == _ADDS)), passes)["frame"]
-    again = _walked_again(events, _nodes(trace, loops).filter(pl.col("frame").is_null()), passes)[
-        "frame"
-    ].unique()
-    return again.filter(~again.is_in(adds.implode()))
+    before = _nodes(trace, loops).filter(pl.col("frame").is_null())
+    again = _walked_again(events, before, passes)["frame"].unique()
+    found: pl.Series = again.filter(~again.is_in(adds.implode()))
+    return found
 
 
 def merged_parameters(trace: Trace, whole: Loops) -> float:
