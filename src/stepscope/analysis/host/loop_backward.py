@@ -14,11 +14,27 @@ _ENGINE = r"^autograd::engine::evaluate_function: "
 _BACKWARD = "run_backward"
 _NUMBER = ["step", "sequence"]
 _SUMS_UP = "AccumulateGrad"  # all of them have the same number, or none
+_ADDS = "torch::autograd::AccumulateGrad"  # inside of such a node, if it does so
 _NODE = ["event", "start", "frame"]
 
 
 def with_backward(trace: Trace, loops: Loops) -> Loops:
     """The loops, and in each of them the gradients of its ops, which the engine computes on a thread of its own."""
+    events = trace.events
+    known, sums = _nodes(trace, loops), _sums(events)
+    passes = _passes_of_turns(events, loops)
+    others = known.select(*_NODE)
+    added = [
+        _of_siblings(events, loops, sums, others),
+        _in_passes(events.filter(sums & events["step"].is_not_null()), passes),
+        _walked_again(events, known.filter(pl.col("frame").is_null()), passes),
+    ]
+    nodes = pl.concat([others.drop_nulls("frame"), *added]).unique("event", keep="first", maintain_order=True)
+    return loops if nodes.is_empty() else Loops(loops.found, _below(events, nodes, loops.loop_of))
+
+
+def _nodes(trace: Trace, loops: Loops) -> pl.DataFrame:
+    """event, step, sequence, start, frame of the nodes that add nothing up; the frame is that of the loop which called their op, if one did."""
     events = trace.events
     numbers = trace.ops.select("event", "sequence").drop_nulls()
     step, start = (events[name].gather(numbers["event"]) for name in ("step", "start_ns"))
@@ -29,17 +45,31 @@ def with_backward(trace: Trace, loops: Loops) -> Loops:
     inside = ancestors(events, engine).gather(numbers["event"]).is_not_null()
     forward = _makers(numbers.filter(~is_node & ~inside), loops)
     others = numbers.filter(is_node & ~sums.gather(numbers["event"]))
-    others = others.join(forward, on=_NUMBER, how="left", maintain_order="left").select(*_NODE)
-    added = [_of_siblings(events, loops, sums & engine, others), _of_turns(events, loops, sums & engine)]
-    nodes = pl.concat([others, *added]).drop_nulls("frame").unique("event", keep="first", maintain_order=True)
-    return loops if nodes.is_empty() else Loops(loops.found, _below(events, nodes, loops.loop_of))
+    return others.join(forward, on=_NUMBER, how="left", maintain_order="left")
+
+
+def _sums(events: pl.DataFrame) -> pl.Series:
+    """Which events are nodes that add gradients to those of a parameter."""
+    return events_named(events, lambda known: known.str.contains(f"{_ENGINE}.*{_SUMS_UP}"))
+
+
+def loops_of_derivatives(trace: Trace, loops: Loops) -> pl.Series:
+    """The frames whose turns go through the nodes of ops before the loop, and add no gradients up: they compute derivatives one by one."""
+    events = trace.events
+    passes = _passes_of_turns(events, loops)
+    if passes.is_empty():
+        return passes["frame"]
+    adds = _in_passes(events.filter(events_named(events, lambda known: known == _ADDS)), passes)["frame"]
+    before = _nodes(trace, loops).filter(pl.col("frame").is_null())
+    again = _walked_again(events, before, passes)["frame"].unique()
+    found: pl.Series = again.filter(~again.is_in(adds.implode()))
+    return found
 
 
 def merged_parameters(trace: Trace, whole: Loops) -> float:
     """What is left of the parameters that get a gradient when the modules of siblings become one: a share of their number."""
     events = trace.events
-    nodes = events_named(events, lambda known: known.str.contains(f"{_ENGINE}.*{_SUMS_UP}"))
-    mine = pl.DataFrame({"frame": whole.loop_of.filter(nodes & events["step"].is_not_null())})
+    mine = pl.DataFrame({"frame": whole.loop_of.filter(_sums(events) & events["step"].is_not_null())})
     if mine.is_empty():
         return 1.0
     siblings = whole.found.filter("siblings").select("frame", left=1 / pl.col("iterations"))
@@ -60,8 +90,8 @@ def _of_siblings(events: pl.DataFrame, loops: Loops, sums: pl.Series, others: pl
     return found.filter(pl.col("frame").is_in(siblings.implode())).select(*_NODE)
 
 
-def _of_turns(events: pl.DataFrame, loops: Loops, sums: pl.Series) -> pl.DataFrame:
-    """Gradients that are added up in backward passes of which a loop has one in most turns: one pass for all adds them once."""
+def _passes_of_turns(events: pl.DataFrame, loops: Loops) -> pl.DataFrame:
+    """start, end, frame, iterations of the backward passes of loops that have one in most turns."""
     passes = events.filter(events_named(events, lambda known: known.str.contains(_BACKWARD, literal=True)))
     passes = passes.select(
         start="start_ns",
@@ -70,10 +100,26 @@ def _of_turns(events: pl.DataFrame, loops: Loops, sums: pl.Series) -> pl.DataFra
     ).drop_nulls()
     often = passes.group_by("frame").len().join(loops.found.select("frame", "iterations"), on="frame")
     often = often.filter(pl.col("len") >= MAJORITY * pl.col("iterations"))
-    mine = passes.join(often, on="frame", how="semi").sort("start")
-    added = events.filter(sums & events["step"].is_not_null()).select(event="id", start="start_ns")
-    found = added.sort("start").join_asof(mine, on="start")
+    return passes.join(often, on="frame").sort("start")
+
+
+def _in_passes(nodes: pl.DataFrame, passes: pl.DataFrame) -> pl.DataFrame:
+    """Those of these events that run in such a pass: gradients that are added up in each turn, which one pass for all adds once."""
+    mine = nodes.select(event="id", start="start_ns").sort("start")
+    found = mine.join_asof(passes, on="start")
     return found.filter(pl.col("start") < pl.col("end")).select(*_NODE)
+
+
+def _walked_again(events: pl.DataFrame, others: pl.DataFrame, passes: pl.DataFrame) -> pl.DataFrame:
+    """Nodes of ops before the loop through which most of its turns go: one pass for all goes through them once."""
+    rows = events[others["event"]] if len(passes) else events.clear()
+    mine = _in_passes(rows, passes)
+    named = mine.join(others.select("event", *_NUMBER), on="event", maintain_order="left").with_columns(
+        name=events["name"].gather(mine["event"])
+    )
+    iterations = passes.select("frame", "iterations").unique()
+    often = pl.len().over("frame", "name", *_NUMBER) >= MAJORITY * pl.col("iterations")
+    return named.join(iterations, on="frame", maintain_order="left").filter(often).select(*_NODE)
 
 
 def _makers(forward: pl.DataFrame, loops: Loops) -> pl.DataFrame:

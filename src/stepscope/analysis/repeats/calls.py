@@ -8,15 +8,17 @@ may have come up in the step, or else the calls must be many.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from itertools import pairwise
 
 import polars as pl
 
 from stepscope.analysis.host.functions import place_of
-from stepscope.analysis.repeats.closed import has_unknown_numbers, is_view, needs_of
+from stepscope.analysis.repeats.closed import Needs, has_unknown_numbers, is_view, needs_of
 from stepscope.analysis.repeats.kinds import CREATES
 from stepscope.analysis.repeats.op_call import Op, OpCall
-from stepscope.analysis.repeats.op_index import Makers
+from stepscope.analysis.repeats.op_index import Makers, count_new
+from stepscope.analysis.repeats.results import WEIGHTS
 from stepscope.analysis.repeats.step_ops import StepOps, step_ops
 from stepscope.lazy import dataclass
 from stepscope.registers.policy.repeated_work import (
@@ -24,6 +26,7 @@ from stepscope.registers.policy.repeated_work import (
     REPEATED_CALLS_LEAST,
     REPEATED_FUNCTIONS_MOST,
     REPEATED_WORK_LEAST,
+    WITH_GRADIENTS,
 )
 from stepscope.trace.lookup import names_of
 from stepscope.trace.scopes import ancestors, sums_below
@@ -33,6 +36,7 @@ MODULE = "nn.Module: "
 _OF_LIBRARY = r"(^|[/\\])(torch|torchvision|site-packages|dist-packages|python3\.\d+)[/\\]|^<"
 _MODES = frozenset(("batch_norm", "dropout", "scaled_dot_product_attention", "instance_norm"))
 _COMPARES = "eq"
+_OF_LISTS = ("_foreach_", "_fused_")  # PyTorch leaves out the sizes of long lists
 
 
 @dataclass(frozen=True)
@@ -50,12 +54,14 @@ class Frame:
 @dataclass(frozen=True)
 class Repeats:
     """`needless`: events of the calls that are not needed, of all steps; `times`: calls in a step; `unused`: no gradient goes through them,
-    though it goes through an earlier one; `unsure`: they compute with numbers whose values the profile does not show."""
+    though it goes through an earlier one; `learned`: gradients go through both; `unsure`: they compute with numbers whose values the profile
+    does not show."""
 
     name: str
     needless: list[int]
     times: float
     unused: bool
+    learned: bool
     unsure: bool
 
 
@@ -89,6 +95,7 @@ def _of_all_steps(candidates: pl.DataFrame, by_step: dict[int, StepOps], name: s
         [event for each in found for event in each.events],
         len(mine) / max(1, mine["step"].n_unique()),
         any(each.unused for each in found),
+        any(each.learned for each in found),
         any(each.unsure for each in found),
     )
 
@@ -109,7 +116,9 @@ def _candidates(trace: Trace, steps: list[int], below_ns: pl.Series) -> pl.DataF
     calls = calls.with_columns(ns=below_ns.gather(calls["id"])).filter(pl.col("ns") > 0)
     more = (pl.col("ns").sum() - pl.col("ns").max()).over("step", "name")
     total = int(below_ns.filter((events["depth"] == 0) & events["step"].is_in(steps)).sum()) / len(steps)
-    calls = calls.filter(pl.len().over("step", "name") > 1, more >= REPEATED_WORK_LEAST * total)
+    calls = calls.filter(
+        pl.len().over("step", "name") > 1, WITH_GRADIENTS * more >= REPEATED_WORK_LEAST * total
+    )
     ranked = (
         calls.group_by("name")
         .agg(pl.col("ns").sum())
@@ -141,6 +150,7 @@ class _Needless:
 
     events: list[int]
     unused: bool
+    learned: bool
     unsure: bool
 
 
@@ -156,7 +166,7 @@ def _needless(frames: Sequence[Frame], ops: StepOps, is_module: bool) -> _Needle
         work = tuple(_told_of(call.op) for call in inside[frame.event])
         by_work.setdefault(work, []).append(frame)
     needless: list[int] = []
-    unused = unsure = False
+    unused = taught = unsure = False
     for alike in by_work.values():
         if len(alike) < 2 or all(call.op.base in CREATES or is_view(call) for call in inside[alike[0].event]):
             continue
@@ -164,10 +174,13 @@ def _needless(frames: Sequence[Frame], ops: StepOps, is_module: bool) -> _Needle
             learned = [any(call.event in ops.learned for call in inside[frame.event]) for frame in run]
             spared = [frame.event for frame, has in zip(run, learned, strict=True) if not has]
             mine = spared if any(learned) else spared[1:]
+            if all(learned):
+                mine = [frame.event for frame in run[1:]]
             needless += mine
-            unused = unused or any(learned)
+            taught = taught or (all(learned) and bool(mine))
+            unused = unused or (any(learned) and not all(learned))
             unsure = unsure or (bool(mine) and _is_unsure(run[0], inside, is_module))
-    return _Needless(needless, unused, unsure)
+    return _Needless(needless, unused, taught, unsure)
 
 
 def _is_unsure(frame: Frame, inside: dict[int, list[OpCall]], is_module: bool) -> bool:
@@ -200,6 +213,11 @@ class _Pairs:
         self._inside, self._ops, self._own, self._many = inside, ops, own, many
         # Of the calls themselves, as far as they were looked at.
         self._makers, self._computing = Makers(), Makers()
+        self._looked_at = self._arrays = 0
+
+    @cached_property
+    def _own_ops(self) -> set[int]:
+        return {call.event for calls in self._inside.values() for call in calls}
 
     def return_the_same(self, before: Frame, after: Frame) -> bool:
         """Whether this call returns what the one before it has returned."""
@@ -218,7 +236,9 @@ class _Pairs:
                 return False
             made_again = index.computing.may_make(needs, begin, end)
             return not made_again and index.computing.sources(needs, end, self._computing) <= 1
-        if (has_learned and learns) or is_updated or needs.may_be_own or index.may_change(needs, begin, end):
+        if is_updated or needs.may_be_own or index.may_change(needs, begin, end):
+            return False
+        if has_learned and learns and not self._is_trained_twice(needs, before, after):
             return False
         if index.is_overwritten(needs, begin):
             return False
@@ -233,6 +253,36 @@ class _Pairs:
             return count == 1
         # Parts of a batch that was there before look the same, but a loop over them keeps no state.
         return not self._own or index.keeps_state(begin, end, after.around)
+
+    def _is_trained_twice(self, needs: Needs, before: Frame, after: Frame) -> bool:
+        """Whether calls that both have gradients are given the one array of that size, and have the same weights.
+
+        Two views of a batch and Siamese inputs are two arrays. The weights may be changed by more than an optimizer's step.
+        """
+        ops = self._ops
+        begin, end = ops.place_at(before.end_ns), ops.place_at(after.start_ns)
+        if not self._own or (self._many and not needs.results.isdisjoint(needs.inner)):
+            return False  # many may carry a state
+        weights = {
+            each.shape
+            for call in self._inside[after.event]
+            for each in call.op.tensors
+            if each.place in WEIGHTS.get(call.op.base, ()) and len(each.shape) > 1
+        }
+        for call in ops.calls[begin:end]:
+            if call.op.base.startswith(_OF_LISTS) or any(each.shape in weights for each in call.op.tensors):
+                return False
+        return self._count_arrays(needs, end) == 1
+
+    def _count_arrays(self, needs: Needs, end: int) -> int:
+        """How many arrays the calls, which are all given the same sizes, may be given up to this place; each op is looked at once."""
+        for call in self._ops.calls[self._looked_at : end]:
+            if call.event not in self._own_ops and not needs.sizes.isdisjoint(
+                call.sizes or call.op.count_by_size
+            ):
+                self._arrays += count_new(call, self._ops.arrivals)
+        self._looked_at = max(end, self._looked_at)
+        return self._arrays
 
     def _add(self, frame: Frame) -> None:
         """The ops of this call, which do not make what the next ones are given."""

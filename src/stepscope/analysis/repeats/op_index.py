@@ -14,6 +14,8 @@ from stepscope.analysis.repeats.closed import Needs, is_view
 from stepscope.analysis.repeats.kinds import ARITHMETIC, COMBINING, CUTS, SEVERAL, VIEWS
 from stepscope.analysis.repeats.op_call import Op, OpCall
 
+_TURNS = frozenset(("transpose", "permute", "t", "movedim"))
+_AS_IT_IS = (VIEWS | frozenset(("empty", "empty_like", "empty_strided"))) - _TURNS
 _FINDS_PLACES = frozenset(("argmax", "argmin", "nonzero", "multinomial", "max", "min", "unique", "_unique2"))
 
 
@@ -102,6 +104,13 @@ class Makers:
 
 def _goes_on(op: Op, given: int) -> bool:
     return given == 1 and (op.base in VIEWS or op.base in ARITHMETIC)
+
+
+def count_new(call: OpCall, arrivals: Collection[int]) -> int:
+    """How many arrays with numbers of their own an op makes: casts, copies and other shapes of an array hold the same numbers in the same order."""
+    if call.event not in arrivals and (call.op.base in _AS_IT_IS or call.op.is_in_place):
+        return 0
+    return 1 + (call.op.base in SEVERAL)
 
 
 class OpIndex:

@@ -184,6 +184,12 @@ UNSURE_BATCH = policy(
     unit="certainty",
     why="of arrays that were on the device before, a profile does not show whether both programs are given the same",
 )
+WITH_GRADIENTS = policy(
+    "WITH_GRADIENTS",
+    8,
+    unit="× the time of a forward pass",
+    why="that it takes at most with its backward pass, also where gradients of gradients are computed: calls that take so much less than what is worth showing are looked at",
+)
 UNSURE_NUMBERS = policy(
     "UNSURE_NUMBERS",
     0.8,
@@ -201,6 +207,12 @@ OPS_OF_A_METRIC = policy(
     12,
     unit="ops behind a pass of a network",
     why="among which is the comparison with labels, if the pass is for an accuracy",
+)
+DERIVATIVE_PASSES_LEAST = policy(
+    "DERIVATIVE_PASSES_LEAST",
+    3,
+    unit="passes of autograd through the same layers that add up no gradients",
+    why="two may be the gradients of one output by two inputs, or of two losses that a job weighs against each other",
 )
 EXPERTS_LEAST = policy(
     "EXPERTS_LEAST",

@@ -18,7 +18,7 @@ from stepscope.analysis.findings.rules.useless import (
 )
 from stepscope.analysis.serving.workload import INFERENCE, TRAINING
 from stepscope.trace.trace import Trace
-from tests.analysis.findings.rules.host_training import Call, backward, case_of_calls, forward
+from tests.analysis.findings.rules.host_training import Call, backward, case_of_calls, forward, gradient
 
 
 def case(*calls: Call, workload: str = TRAINING) -> Case:
@@ -52,10 +52,23 @@ def test_attention_of_long_sequences(length: int, is_found: bool) -> None:
 
 
 def test_passes_that_are_repeated() -> None:
-    again = repeated_backward.find(case(forward(100), backward(300), backward(300)))
+    added = gradient("[64,64]")
+    again = repeated_backward.find(case(forward(100), backward(300), added, backward(300), added))
     assert again is not None
     assert 1.3 < again.speedup.mid < 1.5
-    assert repeated_backward.find(case(forward(100), backward(300))) is None
+    assert repeated_backward.find(case(forward(100), backward(300), added)) is None
+
+
+def test_derivatives_of_one_output_after_the_other() -> None:
+    """Long ops take as long in one pass, at worst; short ones take what it costs to call them."""
+    for length, count, most in ((20, 12, 3), (100, 6, 2)):
+        rows = case(forward(30), *[backward(length)] * count)
+        found = repeated_backward.find(rows)
+        assert found is not None
+        assert found.title == "Derivatives are computed one output at a time"
+        assert "is_grads_batched=True" in found.fix and "sum of the losses" not in found.fix
+        assert found.evidence["passes"] == count
+        assert 1 <= found.speedup.low < found.speedup.high < most
 
 
 def test_dropout_in_inference() -> None:

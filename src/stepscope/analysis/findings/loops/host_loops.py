@@ -10,6 +10,7 @@ import polars as pl
 
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.loops.derivatives import speak_of_derivatives
 from stepscope.analysis.findings.loops.slices import parts_of_slices
 from stepscope.analysis.findings.programs.host_ops import left_of_step
 from stepscope.analysis.findings.promise import timed
@@ -34,25 +35,30 @@ def find_host_loop(case: Case, rule: Rule[Case], in_optimizer: pl.Series) -> Fin
     loops = case.loops
     if loops.found.is_empty():
         return None
-    whole = with_backward(case.trace, loops)
-    frames = pl.select(
-        pl.when(~in_optimizer).then(_with_engine(case.trace.events, whole.loop_of))
-    ).to_series()
-    free = case.free(pl.col("part").is_in(_OWNED))
-    owned = free.with_columns(frame=frames.gather(free["named_by"])).drop_nulls("frame")
+    owned = host_time_of(case, with_backward(case.trace, loops), in_optimizer)
     ns = case.per_step(owned)
     if ns < LOOP_LEAST * case.step_ns:
         return None
-    owned = owned.join(loops.found.select("frame", "iterations"), on="frame", maintain_order="left")
     longest = owned.group_by("frame").agg(pl.col("ns").sum(), pl.col("iterations").first())
     frame, times = (
         longest.sort(["ns", "frame"], descending=[True, False]).select("frame", "iterations").row(0)
     )
     detail = f"{case.of_step(ns)} passes in a loop that does the same work about {times:,.0f} times, piece by piece."
-    left = left_of_step(case, _shortened(case, owned, loops))
+    left = left_of_step(case, shortened(case, owned, loops))
     found = timed(case, rule, owned, case.plan, detail, {"iterations": round(times)}, accounted=left)
     found.where = where(case.trace, pl.Series([frame], dtype=pl.UInt32))[:TOP_NAMES]
+    speak_of_derivatives(case, found, frame)
     return found
+
+
+def host_time_of(case: Case, loops: Loops, in_optimizer: pl.Series) -> pl.DataFrame:
+    """The free slices of these loops, with `frame` and `iterations`."""
+    frames = pl.select(
+        pl.when(~in_optimizer).then(_with_engine(case.trace.events, loops.loop_of))
+    ).to_series()
+    free = case.free(pl.col("part").is_in(_OWNED))
+    owned = free.with_columns(frame=frames.gather(free["named_by"])).drop_nulls("frame")
+    return owned.join(loops.found.select("frame", "iterations"), on="frame", maintain_order="left")
 
 
 def _with_engine(events: pl.DataFrame, loop_of: pl.Series) -> pl.Series:
@@ -67,7 +73,7 @@ def _with_engine(events: pl.DataFrame, loop_of: pl.Series) -> pl.Series:
     return pl.select(pl.coalesce(loop_of, called)).to_series()
 
 
-def _shortened(case: Case, owned: pl.DataFrame, loops: Loops) -> pl.DataFrame:
+def shortened(case: Case, owned: pl.DataFrame, loops: Loops) -> pl.DataFrame:
     """The slices with least and most: what is left of each."""
     events = case.trace.events
     cells = events_named(events, lambda names: names.str.contains(CELLS)) & loops.loop_of.is_not_null()

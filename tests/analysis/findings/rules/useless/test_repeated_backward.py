@@ -14,19 +14,38 @@ GEMM = "nvjet_sm90_tst_128x128_64x6_2x1_v_bz_TNT"
 ENGINE = "autograd::engine::evaluate_function:"
 
 
-def found_in(first: int, second: int, node: str = "MmBackward0", between: str = "") -> dict[str, Finding]:
-    """Findings of steps of a forward product and two backward ones of the forward ops with these numbers."""
+def found_in(
+    first: int, second: int, node: str = "MmBackward0", between: str = "", inner: str = "-", adds: bool = True
+) -> dict[str, Finding]:
+    """Findings of steps of a forward product and two backward ones of the forward ops with these numbers.
+
+    `inner`: the number of the op inside of the first of them, which PyTorch gives it with create_graph=True; `adds`: gradients are added up.
+    """
+    return found_in_passes([(50, first, 330, inner), (90, second, 640, "-")], node, between, adds)
+
+
+def found_in_passes(
+    passes: list[tuple[int, int, int, str]], node: str = "MmBackward0", between: str = "", adds: bool = True
+) -> dict[str, Finding]:
+    """The same of these passes: when the node begins, the number of its forward op, when its kernel runs, the number of the op inside."""
     lines = ["track  start  dur  name  kind  launches  shapes  dtypes  inputs  sequence"]
+    added = f"{ENGINE} torch::autograd::AccumulateGrad"
+    length = 600 // len(passes)
     for step in range(3):
         at = 1000 * step
         lines.append(f"main  {at}  1000  ProfilerStep#{step}  annotation  -  -  -  -  -")
         lines += product(at + 10, "main", "aten::mm", 10 * step + 1, at + 20, 300)
-        for begin, number, kernel_at in ((50, first, 330), (90, second, 640)):
+        for begin, number, kernel_at, inner in passes:
             name = f"{ENGINE} {node}"
             lines.append(
-                f"autograd  {at + begin}  30  {name}  op  -  [[8,8]]  float  -  {10 * step + number}"
+                f"autograd  {at + begin}  10  {name}  op  -  [[8,8]]  float  -  {10 * step + number}"
             )
-            lines += product(at + begin + 2, "autograd", "aten::mm", 10 * step + 9, at + kernel_at, 300)
+            lines += product(at + begin + 1, "autograd", "aten::mm", inner, at + kernel_at, length)
+            if adds:
+                lines.append(f"autograd  {at + begin + 10}  5  {added}  op  -  -  -  -  -")
+                lines.append(
+                    f"autograd  {at + begin + 11}  3  torch::autograd::AccumulateGrad  op  -  [[8,8]]  float  -  -"
+                )
         lines += [
             f"main  {at + 82}  6  {name}  annotation  -  -  -  -  -" for name in between.split(",") if name
         ]
@@ -34,7 +53,7 @@ def found_in(first: int, second: int, node: str = "MmBackward0", between: str = 
     return {each.code: each for each in apply_rules(case_of(compute_trace("\n".join(lines))))}
 
 
-def product(at: int, track: str, name: str, sequence: int, kernel_at: int, length: int) -> list[str]:
+def product(at: int, track: str, name: str, sequence: int | str, kernel_at: int, length: int) -> list[str]:
     """An op that launches one kernel."""
     return [
         f"{track}  {at}  8  {name}  op  -  [[4096,4096],[4096,4096]]  c10::BFloat16,c10::BFloat16  -  {sequence}",
@@ -61,6 +80,35 @@ def test_a_generator_that_is_not_detached_is_useless_for_the_discriminator() -> 
 @pytest.mark.parametrize(("second", "node"), [(2, "MmBackward0"), (1, "MmBackwardBackward0")])
 def test_other_layers_and_gradients_of_gradients_are_needed(second: int, node: str) -> None:
     assert "repeated-backward" not in found_in(1, second, node)
+
+
+def test_a_second_pass_through_a_graph_that_the_first_has_made_is_needed() -> None:
+    """As of an eikonal loss: gradients of a network of sines have no node with "BackwardBackward" in its name."""
+    assert "repeated-backward" in found_in(1, 1, "SinBackward0")
+    assert "repeated-backward" not in found_in(1, 1, "SinBackward0", inner="7")
+
+
+def test_two_passes_that_add_nothing_up_are_needed() -> None:
+    """Gradients by two inputs, or a gradient that weighs a loss."""
+    assert "repeated-backward" not in found_in(1, 1, adds=False)
+    assert "repeated-backward" in found_in(1, 1)
+
+
+def rows(count: int) -> list[tuple[int, int, int, str]]:
+    """Passes for a row of a Jacobian each."""
+    return [(30 + 20 * row, 1, 330 + 600 // count * row, "-") for row in range(count)]
+
+
+def test_derivatives_of_one_output_after_the_other_need_one_pass() -> None:
+    found = found_in_passes(rows(5), adds=False)["repeated-backward"]
+    assert found.title == "Derivatives are computed one output at a time"
+    assert "jacrev" in found.fix and "sum of the losses" not in found.fix
+    assert found.evidence["passes"] == 5
+    # Large products take as long in one pass.
+    assert 1 <= found.speedup.low < 1.1 and found.speedup.high < 2
+    assert "repeated-backward" not in found_in_passes(rows(2), adds=False)
+    losses = found_in_passes(rows(5))["repeated-backward"]
+    assert losses.title == "The backward pass runs twice through the same layers"
 
 
 def test_sums_of_gradients_that_are_thrown_away_go_as_well() -> None:

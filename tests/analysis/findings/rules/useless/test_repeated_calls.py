@@ -169,6 +169,50 @@ def test_passes_that_are_needed() -> None:
     assert find(trained([network(), network(), LOSS], [1])) is None
 
 
+VIEW = op("aten::flip", f"[{IMAGES},[]]", "float,ScalarList", 5, '["","[1]"]')
+TURNED = op("aten::neg", f"[{IMAGES}]", "float", 5)
+DRAWN = op("aten::rand", "[[],[]]", "ScalarList,Scalar", 2, '["[8,3,32,32]","6"]')
+
+
+def twice(
+    *between: Op, before: Sequence[Op] = (DRAWN,), name: str = "Net_0", drops: str = "False"
+) -> Finding | None:
+    """Of two losses, each of which calls a network with gradients."""
+    calls = (network(drops=drops), LOSS, *between, network(name, drops=drops), LOSS)
+    return find(trained([*before, *calls], [0, 1]))
+
+
+def test_a_network_that_two_losses_call() -> None:
+    found = twice()
+    assert found is not None
+    assert found.title == "A second pass with gradients computes what the first has returned"
+    assert "use what it returns for every term of the loss" in found.fix
+    assert (found.evidence["calls_per_step"], found.evidence["needless_per_step"]) == (2, 1)
+    # Another array of that size may have been there before.
+    assert found.speedup.low == 1.0 and found.speedup.mid > 1.1
+    assert "was on the device before" in found.detail
+
+
+def test_networks_that_two_losses_need_twice() -> None:
+    for before in ((), (DRAWN, DRAWN), (DRAWN, TURNED), (DRAWN, VIEW)):
+        assert twice(before=before) is None  # resident or Siamese inputs, two views
+    parts = op("aten::chunk", "[[16,3,32,32],[],[]]", "float,Scalar,Scalar", inputs='["","2","0"]')
+    assert twice(before=(parts,)) is None
+    assert twice(TURNED) is None and twice(DRAWN) is None
+    assert twice(name="Net_1") is None
+    assert twice(drops="True") is None
+    assert twice(STEPS) is None
+
+
+def test_weights_that_something_else_than_an_optimizer_changes() -> None:
+    """As sharpness-aware minimisation and meta-learning do."""
+    weight = "[256,3072]"
+    for name in ("aten::add_", "aten::sub"):
+        assert twice(op(name, f"[{weight},{weight},[]]", "float,float,Scalar", 5)) is None
+    assert twice(op("aten::_foreach_add_", "[[],[],[]]", "TensorList,TensorList,Scalar", 5)) is None
+    assert twice(op("aten::mul", "[[8,10],[8,10]]", FLOATS, 5)) is not None
+
+
 def bias(*more: Op) -> Op:
     """A table that depends on nothing but its size."""
     return frame(
