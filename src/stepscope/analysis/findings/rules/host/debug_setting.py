@@ -7,7 +7,8 @@ import polars as pl
 from stepscope.analysis.debug_settings import noted_settings
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change, with_warm_caches
-from stepscope.analysis.findings.finding import Finding, Interval
+from stepscope.analysis.findings.dispatched import left_without, without_whole_calls
+from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.profiler_doubt import withdraw
 from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import ANY, Rule
@@ -17,7 +18,6 @@ from stepscope.registers.calibration.launches import (
     WITHOUT_ANOMALY_LEAST,
     WITHOUT_ANOMALY_MOST,
 )
-from stepscope.registers.calibration.profiler import PROFILED_PYTHON_COST_NS
 from stepscope.registers.policy.findings import MAJORITY, WORTH_SHOWING
 from stepscope.trace.lookup import is_named
 from stepscope.trace.scopes import at_or_inside
@@ -77,7 +77,7 @@ def find(case: Case) -> Finding | None:
         detail += (
             " It also keeps a stack of Python for each node of the graph, inside of the forward pass's ops."
         )
-    left = _left_by_account(case, checks, owned)
+    left = left_without(case, checks.calls, owned)
     found = timed(case, RULE, owned, _without(case, checks), detail, accounted=left)
     if checks.hides_stacks and not case.replay_fits:
         withdraw(found)
@@ -126,11 +126,7 @@ def _anomaly_mode(trace: Trace) -> _Checks | None:
 
 def _without(case: Case, checks: _Checks) -> Change:
     """No checks, nothing that they launch, no waits for it; of ops that keep a stack, a small part of their own time is left."""
-    calls = checks.calls
-    gone = calls.inside.gather(case.plan.host["event"]).fill_null(False)
-    launched = pl.col("event").is_in(calls.launched.implode())
-    waits = pl.col("event").is_in(calls.waits.implode())
-    plan = case.plan.with_host(pl.lit(gone)).with_device(launched).without_waits(waits)
+    plan = without_whole_calls(case.plan, checks.calls)
     if checks.keeps_stack is None:
         return Change(plan, with_warm_caches(plan, case.plan))
     ops = pl.lit(checks.keeps_stack.gather(case.plan.host["event"]).fill_null(False))
@@ -144,16 +140,6 @@ def _in_forward_ops(trace: Trace) -> pl.Series:
     numbered = trace.ops.filter(pl.col("sequence").is_not_null())["event"]
     mine = pl.repeat(False, len(events), dtype=pl.Boolean, eager=True).scatter(numbered, True)
     return mine & ~at_or_inside(events, is_named(events, _NODE))
-
-
-def _left_by_account(case: Case, checks: _Checks, owned: pl.DataFrame) -> Interval:
-    """Without a replay: the checks go as a whole; of Python calls in them, the profiler added some of the time itself."""
-    ns = case.per_step(owned)
-    traced = checks.calls.inside & (case.trace.events["kind"] == "python")
-    usual = case.trace.events["step"].is_in(case.slices["step"].unique().implode()).fill_null(False)
-    added = min(ns, int((traced & usual).sum()) * PROFILED_PYTHON_COST_NS / case.step_count)
-    share, least = ns / case.step_ns, (ns - added) / (case.step_ns - added)
-    return Interval(1 - share, 1 - (share * least) ** 0.5, 1 - least)
 
 
 RULE: Rule[Case] = Rule(
