@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import polars as pl
 import pytest
@@ -132,6 +133,60 @@ def test_few_classes_and_one_hot_labels_are_no_lookup() -> None:
     assert one_hot_product.find(case(*[lookup(16)] * 3)) is None
     labels = [lookup(32000)[0], product("[[4096,512],[512,32000]]")]
     assert one_hot_product.find(case(*[labels] * 3)) is None
+
+
+def scattered(
+    value: str = "1.", index: str = "[4096,1]", zeros: str = "aten::zero_", between: tuple[Op, ...] = ()
+) -> list[Op]:
+    """A matrix of [4096, 8000] that is written by hand, behind distances of its shape, and the lookup."""
+    whole = "[4096,8000]"
+    inputs = f'["","1","","{value}"]'
+    return [
+        Op("aten::mm", "[[4096,64],[64,8000]]", GEMM, 50),
+        Op("aten::add", f"[{whole},{whole},[]]", "add_kernel", 100),
+        Op("aten::argmin", f"[{whole},[],[]]", "reduce_kernel", 100),
+        Op(zeros, f"[{whole}]", "fill_kernel", 40),
+        Op("aten::scatter_", f"[{whole},[],{index},[]]", "scatter_kernel", 10, inputs=inputs),
+        *between,
+        Op("aten::mm", f"[{whole},[8000,64]]", GEMM, 400),
+    ]
+
+
+def test_ones_that_are_scattered_into_zeros_look_up_too() -> None:
+    """Of 700 µs, 450 make the matrix and multiply; distances of the same shape stay."""
+    made = case(*[scattered()] * 3)
+    found = one_hot_product.find(made)
+    assert found is not None
+    assert found.evidence["classes"] == 8000
+    left = made.changes["one-hot-product"].largest.items
+    names = made.trace.events["name"].cast(pl.String).gather(left["event"].drop_nulls())
+    kept = set(names.filter(left.filter(pl.col("event").is_not_null())["device_ns"] >= 10_000))
+    assert {"add_kernel", "reduce_kernel"} <= kept and not {"fill_kernel", "scatter_kernel"} & kept
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"value": "0.9"},  # smoothed labels
+        {"index": "[4096,4]"},
+        {"zeros": "aten::normal_"},
+        {"between": (Op("aten::mm", "[[4096,64],[64,64]]", GEMM, 5),)},
+        {"between": (Op("aten::add", "[[4096,8000],[4096,8000],[]]", "add_kernel", 50),)},  # gumbel_softmax
+    ],
+)
+def test_what_else_is_scattered_is_no_lookup(other: dict[str, Any]) -> None:
+    assert one_hot_product.find(case(*[scattered(**other)] * 3)) is None
+
+
+def test_a_matrix_that_is_read_again_may_still_be_made() -> None:
+    """As for the share of each class, whose mean is taken."""
+    made = case(*[[*scattered(), Op("aten::mean", "[[4096,8000],[],[],[]]", "reduce_kernel", 20)]] * 3)
+    assert one_hot_product.find(made) is not None
+    change = made.changes["one-hot-product"]
+    for plan, is_left in ((change.smallest, True), (change.largest, False)):
+        items = plan.items.filter(pl.col("event").is_not_null())
+        names = made.trace.events["name"].cast(pl.String).gather(items["event"])
+        assert (items["device_ns"].filter(names == "fill_kernel") == 40_000).all() == is_left
 
 
 def attention(mask: str, length: int = 512, strides: str = "") -> Op:

@@ -8,9 +8,13 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.analysis.account.host_timeline import host_timeline, within
+from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change
+from stepscope.analysis.findings.finding import Interval
 from stepscope.analysis.host.causes import host_causes
+from stepscope.analysis.host.functions import Calls
 from stepscope.analysis.replay.plan import Plan
+from stepscope.registers.calibration.profiler import PROFILED_PYTHON_COST_NS
 from stepscope.trace.columns import repeated
 from stepscope.trace.scopes import at_or_inside
 from stepscope.trace.trace import Trace
@@ -54,6 +58,24 @@ def without_calls(plan: Plan, trace: Trace, calls: pl.DataFrame) -> Plan:
     shares = rows.filter(pl.col("ns") > 0).group_by(_ROW).agg(left=1 - gone)
     left = plan.host.select(_ROW).join(shares, on=_ROW, how="left", maintain_order="left", nulls_equal=True)
     return plan.with_host(pl.lit(True), pl.lit(left["left"].fill_null(1.0)))
+
+
+def without_whole_calls(plan: Plan, calls: Calls) -> Plan:
+    """The calls take no time, nor does what they launch, and nothing waits in them."""
+    gone = calls.inside.gather(plan.host["event"]).fill_null(False)
+    launched = pl.col("event").is_in(calls.launched.implode())
+    waits = pl.col("event").is_in(calls.waits.implode())
+    return plan.with_host(pl.lit(gone)).with_device(launched).without_waits(waits)
+
+
+def left_without(case: Case, calls: Calls, owned: pl.DataFrame) -> Interval:
+    """Where there is no replay: the calls go as a whole; of Python calls in them, the profiler added some of the time itself."""
+    ns = case.per_step(owned)
+    traced = calls.inside & (case.trace.events["kind"] == "python")
+    usual = case.trace.events["step"].is_in(case.slices["step"].unique().implode()).fill_null(False)
+    added = min(ns, int((traced & usual).sum()) * PROFILED_PYTHON_COST_NS / case.step_count)
+    share, least = ns / case.step_ns, (ns - added) / (case.step_ns - added)
+    return Interval(1 - share, 1 - (share * least) ** 0.5, 1 - least)
 
 
 def _inside(pieces: pl.DataFrame, calls: pl.DataFrame) -> pl.Series:

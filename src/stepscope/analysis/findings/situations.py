@@ -11,7 +11,7 @@ import msgspec
 
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding
-from stepscope.analysis.findings.rules.copies.exposed_copy import MOSTLY_READS
+from stepscope.analysis.findings.rules.copies.exposed_copy import MOSTLY_READS, WEIGHTS
 from stepscope.analysis.findings.rules.host.device_sync import VALUES_READ
 from stepscope.analysis.findings.rules.host.launch_bound import ONE_PROGRAM, OUTSIDE_GRAPHS, PROGRAMS
 from stepscope.analysis.findings.waits_of_libraries import WAITS_INSIDE
@@ -19,7 +19,7 @@ from stepscope.analysis.serving.workload import INFERENCE
 
 _ANY = "any"
 # Evidence of a finding whose rule has chosen advice for what it saw, in inference, too.
-_CHOSEN = {ONE_PROGRAM, OUTSIDE_GRAPHS, PROGRAMS, WAITS_INSIDE, VALUES_READ, MOSTLY_READS}
+_CHOSEN = {ONE_PROGRAM, OUTSIDE_GRAPHS, PROGRAMS, WAITS_INSIDE, VALUES_READ, MOSTLY_READS, WEIGHTS}
 # Codes that only training can have.
 TRAINING_ONLY = (
     "optimizer-loop",

@@ -17,6 +17,7 @@ import polars as pl
 from stepscope.analysis.host import names
 from stepscope.analysis.host.activity import FRAMES, computing_calls, computing_frames, computing_ops
 from stepscope.analysis.host.background import waits_for_workers
+from stepscope.analysis.host.blocking_launches import blocking_launches
 from stepscope.analysis.host.eager_calls import CALL as EAGER_CALL
 from stepscope.analysis.host.eager_calls import (
     TRACING,
@@ -314,6 +315,7 @@ def _with_guards(trace: Trace, code: pl.Series) -> pl.Series:
     calls_op = parents.filter(take(mended, parents) == native.LIBRARY)
     mended = mended.scatter(calls_op, native.FRAMEWORK)
     mended = mended.scatter(_blocking_copies(trace), native.WAIT_DEVICE)
+    mended = mended.scatter(blocking_launches(trace), native.WAIT_DEVICE)
     mended = mended.scatter(loading_launches(trace), native.COMPILE)
     return _without_brief_waits(events, mended)
 

@@ -253,6 +253,12 @@ LAUNCHES_LEAST = policy(
     unit="kernels and graphs launched in a step",
     why="that an eager step must launch before fewer launches are advised: what holds up three or four is not their number",
 )
+BLOCKING_LAUNCHES_LEAST = policy(
+    "BLOCKING_LAUNCHES_LEAST",
+    100,
+    unit="launches of kernels",
+    why="that a recording must have before they show whether launches wait for their kernels: a few short kernels can end so soon by chance",
+)
 LAUNCH_BOUND_LEAST = policy(
     "LAUNCH_BOUND_LEAST",
     0.10,

@@ -69,3 +69,19 @@ def test_with_hardly_any_computation_it_is_advice() -> None:
 def test_batches_are_not_taken_for_weights(other: dict[str, int | str]) -> None:
     arguments = {"count": 8, "computing": 200, **other}
     assert "host-offload" not in found_in(**arguments)  # type: ignore[arg-type]
+
+
+def test_weights_in_pageable_memory_are_kept_on_the_device() -> None:
+    """Sent in other ways, they still take most of the step: at best, only the computation is left."""
+    sent = found_in(8, 200, source="Pageable")["exposed-copy"]
+    assert "Keep weights on the device" in sent.fix and "pinned memory" in sent.fix
+    assert "DataLoader" not in sent.fix
+    assert sent.speedup.high > 2
+    assert sent.evidence["weights"]
+
+
+@pytest.mark.parametrize("other", [{"count": 5}, {"mib": 4}])
+def test_batches_in_pageable_memory_are_sent_ahead(other: dict[str, int]) -> None:
+    sent = found_in(**{"count": 8, "computing": 200, **other}, source="Pageable")["exposed-copy"]
+    assert "DataLoader" in sent.fix
+    assert "weights" not in sent.evidence

@@ -13,6 +13,7 @@ from stepscope.registers.calibration.launches import (
     PINNED_RATE_BEST,
     PINNED_RATE_WORST,
 )
+from stepscope.registers.policy.device_findings import OFFLOADED_BYTES
 from stepscope.registers.policy.findings import (
     ARRAYS_OF_A_BATCH,
     BYTES_BEFORE_FLOATS,
@@ -25,6 +26,7 @@ from stepscope.trace.lookup import is_named
 from stepscope.trace.scopes import ancestors, at_or_inside
 from stepscope.trace.trace import Trace
 
+PINNED, PAGEABLE = "(?i)pinned", "(?i)pageable"  # as profilers name the memory of the host
 _OF_BYTES = r'"(unsigned char|uint8|byte)"'
 _OF_BYTES_FIRST = rf"^\[\s*{_OF_BYTES}"
 # They copy what they are given as it is.
@@ -74,6 +76,17 @@ def sent_through_host(trace: Trace) -> pl.Series:
 def sends_weights(case: Case) -> bool:
     """Whether more arrays are sent in a step than a batch has."""
     return _count_sent(case) > ARRAYS_OF_A_BATCH * len(case.lengths)
+
+
+def sends_layers(case: Case, memory: str) -> bool:
+    """Whether steps send more large arrays than a batch has from such memory of the host (`PINNED` or `PAGEABLE`): weights, layer by layer."""
+    events = case.trace.events
+    mine = pl.col("source").cast(pl.String).str.contains(memory).fill_null(False)
+    sent = case.trace.copies.filter(pl.col("event").is_in(uploads(case).implode()), mine)
+    large = sent.filter(pl.col("bytes") >= OFFLOADED_BYTES)["event"]
+    device = case.trace.tracks["device"].gather(events["track"].gather(large))
+    inside = events["step"].gather(large).is_in(case.slices["step"].unique().implode())
+    return int((inside & (device == case.device)).sum()) > ARRAYS_OF_A_BATCH * case.step_count
 
 
 def sends_input_alone(case: Case) -> bool:
@@ -194,6 +207,4 @@ def pinned_rates(case: Case) -> tuple[float, float]:
 
 
 def _is_pageable() -> pl.Expr:
-    return pl.concat_str(pl.col("source", "target").cast(pl.String).fill_null("")).str.contains(
-        "(?i)pageable"
-    )
+    return pl.concat_str(pl.col("source", "target").cast(pl.String).fill_null("")).str.contains(PAGEABLE)

@@ -106,3 +106,66 @@ def test_stacks_that_are_not_recorded_get_advice_without_a_device() -> None:
     )
     [found] = RULE.findings(case_of_text(rows))
     assert (found.class_, found.saves_ns_per_step) == ("advice", 0)
+
+
+BLOCKING = "CUDA_LAUNCH_BLOCKING=1"
+
+
+def launches(call: int, kernel: int, begin: int, count: int = 40, others: int = 0) -> list[str]:
+    """Steps of 1000 µs that launch a kernel every 24: `call` and `kernel` long, `begin` after the call's start; but for the last ones."""
+    rows = []
+    for number, at in enumerate(range(0, 24 * count, 24)):
+        if number >= count - others:
+            call, begin = 4, 6
+        rows += [
+            f"main  {at}  22  aten::mm  op  -",
+            f"main  {at + 2}  {call}  cudaLaunchKernel  runtime  mm",
+            f"stream 7  {at + 2 + begin}  {kernel}  mm  kernel  -",
+        ]
+    return steps(*rows)
+
+
+def test_launches_that_wait_for_their_kernels_are_a_setting() -> None:
+    """The device works for 10 of each 24 µs, and the host for 6, beside the launch."""
+    [found] = RULE.findings(case_of_text(launches(18, 10, 5)))
+    assert found.evidence["setting"] == BLOCKING
+    assert "Unset CUDA_LAUNCH_BLOCKING" in found.fix
+    assert 24 / (6 + 8) < found.speedup.mid < 24 / 10
+    codes = [each.code for each in findings_of(launches(18, 10, 5))]
+    assert codes == ["debug-setting"]
+
+
+def test_long_kernels_that_launches_wait_for_can_run_beside_the_host() -> None:
+    """300 µs of host work and 600 of the device take turns: at best, the host's are hidden."""
+    parts = [
+        part
+        for at in range(0, 960, 240)
+        for part in (
+            f"main  {at}  230  aten::mm  op  -",
+            f"main  {at + 70}  160  cudaLaunchKernel  runtime  mm",
+            f"stream 7  {at + 75}  150  mm  kernel  -",
+        )
+    ]
+    [found] = RULE.findings(case_of_text(steps(*parts, count=30)))
+    assert 1.2 < found.speedup.mid < 1000 / 600
+    assert found.speedup.high < 2
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        pytest.param(launches(8, 10, 10), id="asynchronous"),
+        pytest.param(launches(18, 10, 5, count=30), id="few launches"),
+        pytest.param(launches(10, 6, -8), id="clock is off"),
+        pytest.param(launches(18, 10, 5, others=6), id="not all of them"),
+    ],
+)
+def test_other_launches_are_no_setting(rows: list[str]) -> None:
+    assert RULE.findings(case_of_text(rows)) == []
+
+
+def test_a_setting_that_came_too_late_does_nothing() -> None:
+    noted = {"debug_settings": [BLOCKING]}
+    assert RULE.findings(case_of_text(launches(8, 10, 10), capture=noted)) == []
+    [found] = RULE.findings(case_of_text(launches(18, 10, 5, others=6), capture=noted))
+    assert "is set" in found.detail

@@ -9,11 +9,12 @@ from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.profiler_doubt import withdraw
 from stepscope.analysis.findings.promise import no_more_than, saving
 from stepscope.analysis.findings.rule import ANY, Rule
-from stepscope.analysis.findings.transfers.staging import over_bus, uploads
+from stepscope.analysis.findings.transfers.staging import PINNED, over_bus, sends_layers
 from stepscope.analysis.xla.file_work import core_copies
-from stepscope.registers.policy.device_findings import OFFLOADED_BYTES
-from stepscope.registers.policy.findings import ARRAYS_OF_A_BATCH, MAJORITY, WORTH_A_FINDING, WORTH_SHOWING
+from stepscope.registers.policy.findings import MAJORITY, WORTH_A_FINDING, WORTH_SHOWING
 from stepscope.units import duration, size
+
+KEEP_WEIGHTS = "Keep weights on the device as far as memory allows: offload fewer layers (device_map and max_memory of accelerate; FSDP: a CPUOffloadPolicy for some modules only), or keep them in 8 or 4 bits so that they fit."
 
 
 def find(case: Case) -> Finding | None:
@@ -29,7 +30,7 @@ def _of_weights(case: Case) -> Finding | None:
     )
     ns = case.per_step(owned)
     computing = _computing(case)
-    if ns < WORTH_A_FINDING * case.step_ns or computing > MAJORITY * ns or not _sends_layers(case):
+    if ns < WORTH_A_FINDING * case.step_ns or computing > MAJORITY * ns or not sends_layers(case, PINNED):
         return None
     moved, hidden = _bytes_per_step(case), min(computing, ns)
     case.claim(owned)
@@ -49,17 +50,6 @@ def _left_of_hidden(case: Case, hidden: float) -> Interval:
     """At worst nothing more is hidden than is already."""
     low = 1 - hidden / case.step_ns
     return Interval(low, low**0.5, 1.0)
-
-
-def _sends_layers(case: Case) -> bool:
-    """Whether steps send more large arrays from pinned memory than a batch has."""
-    events = case.trace.events
-    pinned = pl.col("source").cast(pl.String).str.contains("(?i)pinned").fill_null(False)
-    sent = case.trace.copies.filter(pl.col("event").is_in(uploads(case).implode()), pinned)
-    large = sent.filter(pl.col("bytes") >= OFFLOADED_BYTES)["event"]
-    device = case.trace.tracks["device"].gather(events["track"].gather(large))
-    inside = events["step"].gather(large).is_in(case.slices["step"].unique().implode())
-    return int((inside & (device == case.device)).sum()) > ARRAYS_OF_A_BATCH * case.step_count
 
 
 def _in_programs(case: Case, offloaded: pl.Series) -> Finding | None:
@@ -106,7 +96,7 @@ RULE: Rule[Case] = Rule(
     owns="`copy` between device and host that a compiled program waits for; where eager steps send more than five arrays of 16 MiB from pinned memory and compute less than half as long as they copy, all copies over the bus and the waits for them",
     change="at worst, as much of it is hidden as there is computation; at best, the arrays stay on the device; advice if that may be nothing or a speed-up of more than 15. For eager steps at best as much is hidden as there is computation; below 3 % of the step the finding is advice",
     fix={
-        "pytorch": "Keep weights on the device as far as memory allows: offload fewer layers (device_map and max_memory of accelerate; FSDP: a CPUOffloadPolicy for some modules only), or keep them in 8 or 4 bits so that they fit. What stays offloaded: compute more with each copy (a larger batch), and fetch a layer ahead on a stream of its own.",
+        "pytorch": f"{KEEP_WEIGHTS} What stays offloaded: compute more with each copy (a larger batch), and fetch a layer ahead on a stream of its own.",
         "jax": "Keep the arrays on the device (memory_kind='device') as far as memory allows: offload only what is large and used once a step, in few large arrays, and start each copy a layer ahead so that computation hides it.",
         ANY: "Keep the arrays on the device as far as memory allows, and start copies early enough for computation to hide them.",
     },

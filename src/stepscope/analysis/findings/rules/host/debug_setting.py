@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import polars as pl
 
 from stepscope.analysis.debug_settings import noted_settings
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change, with_warm_caches
+from stepscope.analysis.findings.dispatched import left_without, without_whole_calls
 from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.profiler_doubt import withdraw
-from stepscope.analysis.findings.promise import timed
+from stepscope.analysis.findings.promise import saving, timed
 from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.analysis.host.blocking_launches import SETTING as BLOCKING
+from stepscope.analysis.host.blocking_launches import blocking_launches
 from stepscope.analysis.host.functions import Calls
 from stepscope.lazy import dataclass
 from stepscope.registers.calibration.launches import (
     WITHOUT_ANOMALY_LEAST,
     WITHOUT_ANOMALY_MOST,
 )
-from stepscope.registers.calibration.profiler import PROFILED_PYTHON_COST_NS
+from stepscope.registers.calibration.profiler import PROFILED_LAUNCH_COST_NS, PROFILED_LAUNCH_NS
 from stepscope.registers.policy.findings import MAJORITY, WORTH_SHOWING
 from stepscope.trace.lookup import is_named
-from stepscope.trace.scopes import at_or_inside
+from stepscope.trace.scopes import ancestors, at_or_inside
 from stepscope.trace.trace import Trace
 
 _ANOMALY = "torch.autograd.set_detect_anomaly"
+# What a launch takes that does not wait: without the profiler at best, with it at worst.
+_FREE_LAUNCH_NS = (PROFILED_LAUNCH_NS - PROFILED_LAUNCH_COST_NS, PROFILED_LAUNCH_NS)
+_UNSET = "Unset CUDA_LAUNCH_BLOCKING (in the environment of the job, or os.environ in the script), and set it only to find the launch that fails."
 _NODE = r"^autograd::engine::evaluate_function: "
 # What the engine itself calls for each gradient, and what an op calls for each node of the graph.
 _OF_NODES = r"^aten::(isnan|_is_any_true|any|item)$"
@@ -64,10 +72,10 @@ class _Checks:
 
 
 def find(case: Case) -> Finding | None:
-    """The checks, with what they launch and wait for."""
+    """The checks, with what they launch and wait for; or launches that wait for their kernels."""
     checks = _find_checks(case.trace)
     if checks is None:
-        return None
+        return _of_blocking_launches(case) if case.trace.info.framework == "pytorch" else None
     owned = case.unclaimed.filter(checks.owns(case.unclaimed))
     ns = case.per_step(owned)
     if ns < WORTH_SHOWING * case.step_ns:
@@ -77,7 +85,7 @@ def find(case: Case) -> Finding | None:
         detail += (
             " It also keeps a stack of Python for each node of the graph, inside of the forward pass's ops."
         )
-    left = _left_by_account(case, checks, owned)
+    left = left_without(case, checks.calls, owned)
     found = timed(case, RULE, owned, _without(case, checks), detail, accounted=left)
     if checks.hides_stacks and not case.replay_fits:
         withdraw(found)
@@ -85,6 +93,57 @@ def find(case: Case) -> Finding | None:
     found.evidence["setting"] = checks.setting
     found.fix = f"Switch {checks.setting} off, and use it only to look for an error."
     return found
+
+
+def _of_blocking_launches(case: Case) -> Finding | None:
+    """Host and device take turns: without the setting, a launch takes as long as elsewhere, and the host runs ahead."""
+    waiting = blocking_launches(case.trace)
+    if case.device is None or waiting.is_empty():
+        return None
+    left = _left_without_blocking(case, waiting)
+    if 1 - left.mid < WORTH_SHOWING:
+        return None
+    detail = f"Nearly all launches return only when their kernel is done, as with {BLOCKING}"
+    if BLOCKING in noted_settings(case.trace):
+        detail = f"{BLOCKING} is set, so that each launch of a kernel returns only when that is done"
+    owned = case.free(
+        pl.col("part") == "sync", pl.col("named_by").is_in(_with_ops(case.trace, waiting).implode())
+    )
+    case.claim(owned)
+    evidence = {"names": case.top_names(owned), "setting": BLOCKING, "estimate": "account"}
+    detail += ": host and device take turns."
+    found = saving(case, RULE, case.per_step(owned), left, detail, evidence, work=case.work_share(case.plan))
+    found.fix = _UNSET
+    return found
+
+
+def _with_ops(trace: Trace, calls: pl.Series) -> pl.Series:
+    """The calls and all ops around them, which name what happens in them."""
+    events = trace.events
+    found, outer = calls, ancestors(events, events["kind"] == "op")
+    around = calls
+    while len(around):
+        around = outer.gather(around).drop_nulls().unique()
+        found = pl.concat([found, around])
+    return found
+
+
+def _left_without_blocking(case: Case, waiting: pl.Series) -> Interval:
+    """The steps as recorded, but the host waits for none of these launches, and each takes what it takes elsewhere.
+
+    What such a launch takes itself is not known apart from its wait, so that the replay of the unchanged steps says nothing.
+    """
+    calls = pl.repeat(False, len(case.trace.events), dtype=pl.Boolean, eager=True).scatter(waiting, True)
+    launched = pl.col("event").is_in(Calls(case.trace, calls).launched.implode())
+    plan = case.plan.without_waits(pl.col("event").is_in(waiting.implode()))
+    best, worst = (
+        replace(
+            plan, items=plan.items.with_columns(added_ns=pl.when(launched).then(ns).otherwise("added_ns"))
+        )
+        for ns in _FREE_LAUNCH_NS
+    )
+    ends = [min(1.0, each.as_recorded().step_ns() / case.step_ns) for each in (best, worst)]
+    return Interval(ends[0], (ends[0] * ends[1]) ** 0.5, ends[1])
 
 
 def _find_checks(trace: Trace) -> _Checks | None:
@@ -126,11 +185,7 @@ def _anomaly_mode(trace: Trace) -> _Checks | None:
 
 def _without(case: Case, checks: _Checks) -> Change:
     """No checks, nothing that they launch, no waits for it; of ops that keep a stack, a small part of their own time is left."""
-    calls = checks.calls
-    gone = calls.inside.gather(case.plan.host["event"]).fill_null(False)
-    launched = pl.col("event").is_in(calls.launched.implode())
-    waits = pl.col("event").is_in(calls.waits.implode())
-    plan = case.plan.with_host(pl.lit(gone)).with_device(launched).without_waits(waits)
+    plan = without_whole_calls(case.plan, checks.calls)
     if checks.keeps_stack is None:
         return Change(plan, with_warm_caches(plan, case.plan))
     ops = pl.lit(checks.keeps_stack.gather(case.plan.host["event"]).fill_null(False))
@@ -146,24 +201,14 @@ def _in_forward_ops(trace: Trace) -> pl.Series:
     return mine & ~at_or_inside(events, is_named(events, _NODE))
 
 
-def _left_by_account(case: Case, checks: _Checks, owned: pl.DataFrame) -> Interval:
-    """Without a replay: the checks go as a whole; of Python calls in them, the profiler added some of the time itself."""
-    ns = case.per_step(owned)
-    traced = checks.calls.inside & (case.trace.events["kind"] == "python")
-    usual = case.trace.events["step"].is_in(case.slices["step"].unique().implode()).fill_null(False)
-    added = min(ns, int((traced & usual).sum()) * PROFILED_PYTHON_COST_NS / case.step_count)
-    share, least = ns / case.step_ns, (ns - added) / (case.step_ns - added)
-    return Interval(1 - share, 1 - (share * least) ** 0.5, 1 - least)
-
-
 RULE: Rule[Case] = Rule(
     code="debug-setting",
     title="A setting for debugging was left on",
     turn=72,
-    owns="what a setting for debugging adds: in PyTorch the checks of anomaly detection after each node of the backward pass and the stacks that nodes keep, in JAX the checks of `jax_debug_nans` and `jax_debug_infs`, in TensorFlow those of `enable_check_numerics` and `enable_dump_debug_info`",
-    change="the checks take no time, nor what they launch and wait for, nor the stacks; ops that keep a stack, or if the recording has no Python stacks, ops of the forward pass that make nodes, take 3 to 12 % of their own time on the host; without a device, a recording without stacks gets advice",
+    owns="what a setting for debugging adds: in PyTorch the checks of anomaly detection after each node of the backward pass and the stacks that nodes keep, or the time that launches wait with `CUDA_LAUNCH_BLOCKING=1` (of at least 100 launches of kernels 90 % return only when their kernel is done, or more than half if the sidecar notes the setting), in JAX the checks of `jax_debug_nans` and `jax_debug_infs`, in TensorFlow those of `enable_check_numerics` and `enable_dump_debug_info`",
+    change="the checks take no time, nor what they launch and wait for, nor the stacks; ops that keep a stack, or if the recording has no Python stacks, ops of the forward pass that make nodes, take 3 to 12 % of their own time on the host; without a device, a recording without stacks gets advice. Launches no longer wait: each takes what it takes elsewhere, and the host runs ahead of the device",
     fix={
-        "pytorch": "Switch torch.autograd.set_detect_anomaly off, and use it only to look for an error.",
+        "pytorch": "Switch torch.autograd.set_detect_anomaly off and unset CUDA_LAUNCH_BLOCKING, and use them only to look for an error.",
         "jax": "Switch jax_debug_nans and jax_debug_infs off, and use them only to look for an error.",
         "tensorflow": "Take tf.debugging.enable_check_numerics out, and use it only to look for an error.",
         ANY: "Switch the setting off, and use it only to look for an error.",

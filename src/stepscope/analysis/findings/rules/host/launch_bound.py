@@ -20,6 +20,7 @@ from stepscope.analysis.findings.rules.host import optimizer_loop
 from stepscope.analysis.findings.rules.host.debug_setting import RULE as DEBUG_SETTING
 from stepscope.analysis.findings.rules.host.device_sync import ACT_TOGETHER
 from stepscope.analysis.findings.rules.host.device_sync import RULE as DEVICE_SYNC
+from stepscope.analysis.findings.rules.host.distribution_checks import RULE as DISTRIBUTION_CHECKS
 from stepscope.analysis.findings.rules.steps.warm_up import is_cold
 from stepscope.analysis.findings.transfers.staging import is_staging
 from stepscope.analysis.findings.transfers.waits import acts_on_values
@@ -199,7 +200,9 @@ def _first_stage(case: Case, waits: float) -> Finding | None:
     checks = known.get(DEBUG_SETTING.code)
     if checks is not None:
         return checks
-    return known.get(DEVICE_SYNC.code) if waits >= WAITS_BEFORE_LAUNCHES else None
+    if waits < WAITS_BEFORE_LAUNCHES:
+        return None
+    return known.get(DEVICE_SYNC.code) or known.get(DISTRIBUTION_CHECKS.code)
 
 
 def _say_second_stage(case: Case, launches: Launches, first: Finding) -> None:

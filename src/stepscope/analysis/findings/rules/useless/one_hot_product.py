@@ -15,6 +15,7 @@ from stepscope.analysis.findings.programs.host_programs import going_share, host
 from stepscope.analysis.findings.promise import of_kernels, timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.ops.one_hot_products import find_one_hot_products
+from stepscope.analysis.ops.scattered_ones import Scattered, scattered_ones
 from stepscope.analysis.xla.hlo_module import read_module
 from stepscope.analysis.xla.one_hot import one_hot_work
 from stepscope.analysis.xla.ops import programs_that_ran
@@ -26,6 +27,8 @@ from stepscope.trace.scopes import ancestors
 
 _ONE_HOT = "aten::one_hot"
 _SCOPE = "_one_hot"
+# A hard sample that lets gradients through (gumbel_softmax) adds soft ones to the matrix, and is none.
+_MAKES = r"^aten::(zero_|fill_|scatter_?|copy_|clone|to|_to_copy|contiguous|view|_unsafe_view|reshape|expand|squeeze|unsqueeze|detach)$"
 _BACKWARD = r"transpose\(|Backward"
 
 
@@ -38,9 +41,9 @@ def find(case: Case) -> Finding | None:
     """In compiled programs by their code, else by the ops."""
     if case.device is None:
         if case.trace.info.framework == "pytorch":
-            return _in_ops(case)
+            return _in_ops(case) or _of_scattered(case)
         return _on_host(case) or _in_graphs(case)
-    return (case.runs_programs and _in_programs(case)) or _in_ops(case)
+    return (case.runs_programs and _in_programs(case)) or _in_ops(case) or _of_scattered(case)
 
 
 def _in_programs(case: Case) -> Finding | None:
@@ -155,6 +158,59 @@ def _in_ops(case: Case) -> Finding | None:
     return _found(case, chosen, max(classes for _, classes in used))
 
 
+def _of_scattered(case: Case) -> Finding | None:
+    """The same of matrices that are written by hand, if the next product takes one: distances to all classes often have their shape."""
+    if case.runs_programs:
+        return None
+    made = [each for each in scattered_ones(case.trace) if each.classes >= ONE_HOT_CLASSES_LEAST]
+    if not made:
+        return None
+    events = case.trace.events
+    place = events.select(
+        "step", "name", op="id", track="track", at="start_ns", end=pl.col("start_ns") + pl.col("dur_ns")
+    )
+    rows = _kernels(case).join(place, on="op").sort("at", maintain_order=True)
+    inputs = {text: _matrices(text) for text in rows["shapes"].unique().drop_nulls()}
+    used = [(each, work) for each in made if len(work := _looked_up_with(rows, inputs, each))]
+    if not used:
+        return None
+    sides = {each.side for each, _ in used}
+    turned = {(classes, count) for count, classes in sides}
+    of_gradient = [
+        text
+        for text, found in inputs.items()
+        if found and (found[0] in turned or (len(found) > 1 and found[1] in sides))
+    ]
+    gradients = rows.filter("product", "backward", pl.col("shapes").is_in(of_gradient))
+    gradients = gradients.select("event", most=pl.lit(LOOKED_UP_MOST, pl.Float64))
+    chosen = pl.concat([*(work for _, work in used), gradients]).unique("event", maintain_order=True)
+    chosen = chosen.select("event", "most", least=pl.lit(LOOKED_UP_LEAST, pl.Float64))
+    return _found(case, chosen, max(classes for _, classes in sides))
+
+
+def _looked_up_with(
+    rows: pl.DataFrame, inputs: dict[str, list[tuple[int, int]]], one: Scattered
+) -> pl.DataFrame:
+    """event, most of the product that takes this matrix, and of what makes it, which at worst stays if other ops read it behind the product."""
+    mine = [text for text, found in inputs.items() if found and found[0] == one.side]
+    forward = rows.filter(pl.col("track") == one.track, pl.col("at") >= one.start_ns, ~pl.col("backward"))
+    product = forward.filter("product").head(1)
+    if product.is_empty() or product["shapes"][0] not in mine:
+        return product.clear().select("event", most=pl.lit(None, pl.Float64))
+    begin, end = product["at"][0], product["end"][0]
+    reading = forward.filter(pl.col("shapes").is_in(mine), pl.col("step") == product["step"][0])
+    behind = reading.filter(pl.col("at") >= end)
+    making = reading.filter(~pl.col("product"), pl.col("at") < begin)
+    if not making["name"].cast(pl.String).str.contains(_MAKES).all():
+        return product.clear().select("event", most=pl.lit(None, pl.Float64))
+    stays = LOOKED_UP_MOST if behind.is_empty() else 1.0
+    inside = forward.filter("product", pl.col("at").is_between(begin, end))
+    return pl.concat(
+        work.select("event", most=pl.lit(most, pl.Float64))
+        for work, most in ((inside, LOOKED_UP_MOST), (making, stays))
+    )
+
+
 def _one_hot(case: Case) -> pl.DataFrame:
     """event, shapes of what makes one-hot matrices: the op that writes ones, or the work of a program in its scope."""
     events = case.trace.events
@@ -183,7 +239,7 @@ def _launched(case: Case, ops: pl.Series) -> pl.Series:
 
 
 def _kernels(case: Case) -> pl.DataFrame:
-    """event, time_ns, flops, shapes, product, backward of the kernels whose op has shapes."""
+    """event, op, time_ns, flops, shapes, product, backward of the kernels whose op has shapes."""
     op = pl.coalesce(pl.col("op"), pl.col("event"))
     kernels = case.compute.kernels.select("event", "time_ns", "flops", product=pl.col("class") == "matmul")
     kernels = kernels.join(case.trace.kernels.select("event", op=op), on="event", how="left")
@@ -195,7 +251,8 @@ def _kernels(case: Case) -> pl.DataFrame:
     )
     rows = kernels.with_columns(node=on_node).join(calls, on="op")
     in_scope = pl.col("scope").str.contains(_BACKWARD).fill_null(False)
-    return rows.select("event", "time_ns", "flops", "shapes", "product", backward=pl.col("node") | in_scope)
+    backward = pl.col("node") | in_scope
+    return rows.select("event", "op", "time_ns", "flops", "shapes", "product", backward=backward)
 
 
 def _ops_of_host(case: Case) -> pl.DataFrame:
@@ -220,10 +277,10 @@ RULE: Rule[Case] = Rule(
     turn=181,
     turn_without_device=99,
     page="ops",
-    owns="products of the forward pass whose input is a one-hot matrix, their gradients, and the kernels that make it (without a device, the ops of PyTorch themselves), from 256 classes; in compiled programs, according to their code, also where the CPU itself runs those of JAX; in graphs of TensorFlow on a CPU, whose shapes are unknown, products that follow `OneHot` in the same turn of the executor, where both take at least three times as long as the op after them",
-    change="2 to 15 % of their time remains, as for a lookup; in compiled programs, 1.3 to 4 times what the device's memory needs for the rows",
+    owns="products of the forward pass whose input is a one-hot matrix, their gradients, and the kernels that make it (without a device, the ops of PyTorch themselves), from 256 classes; in PyTorch also where a 1 is scattered into each row of zeros (`scatter_`) and the next product takes the matrix; in compiled programs, according to their code, also where the CPU itself runs those of JAX; in graphs of TensorFlow on a CPU, whose shapes are unknown, products that follow `OneHot` in the same turn of the executor, where both take at least three times as long as the op after them",
+    change="2 to 15 % of their time remains, as for a lookup; a matrix that was scattered and that other ops read is still made at worst; in compiled programs, 1.3 to 4 times what the device's memory needs for the rows",
     fix={
-        "pytorch": "Look the rows up: nn.Embedding, F.embedding(index, table) or table[index] instead of F.one_hot(index).float() @ table.",
+        "pytorch": "Look the rows up: nn.Embedding, F.embedding(index, table) or table[index] instead of F.one_hot(index).float() @ table or zeros.scatter_(1, index, 1) @ table; torch.bincount counts the classes.",
         "jax": "Look the rows up: table[index] or jnp.take(table, index, axis=0) instead of jax.nn.one_hot(index) @ table.",
         "tensorflow": "Look the rows up: an Embedding layer or tf.gather(table, index) on the ids instead of tf.one_hot(index) @ table, or of CategoryEncoding before a Dense layer.",
         ANY: "Look the rows up by their index.",
