@@ -13,7 +13,11 @@ from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.serving.workload import INFERENCE, TRAINING
 from stepscope.native.host import replay as native
 from stepscope.trace.frames import conform
+from stepscope.trace.schema import TABLES
+from stepscope.trace.schema import conform as conform_to
+from stepscope.trace.trace import Trace
 from tests.builders.cases import HEAD, case_of, case_of_text, gemm, step, steps
+from tests.builders.hlo import program
 from tests.builders.inline import trace_of
 
 
@@ -93,8 +97,22 @@ def _with_programs(name: str, kernels: int) -> list[str]:
     return rows
 
 
+def _programs(trace: Trace, codes: dict[str, bytes]) -> dict[str, pl.DataFrame]:
+    """The tables that say which kernels are of these programs: they have the program's name."""
+    if not codes:
+        return {}
+    names = [name.removeprefix("jit_") for name in codes]
+    kernels = trace.events.filter(pl.col("kind") == "kernel", pl.col("name").cast(pl.String).is_in(names))
+    name = pl.col("name").cast(pl.String)
+    ops = kernels.select(event="id", scope=pl.concat_str(pl.lit("jit_"), name, pl.lit("/"), name))
+    modules = [
+        {"name": name, "program_id": place, "hlo": hlo} for place, (name, hlo) in enumerate(codes.items())
+    ]
+    return {"ops": conform_to("ops", ops), "modules": pl.DataFrame(modules, schema=TABLES["modules"])}
+
+
 def _read_results(
-    workload: str, python: str = _FRAMEWORK, rows: list[str] | None = None
+    workload: str, python: str = _FRAMEWORK, rows: list[str] | None = None, **codes: bytes
 ) -> tuple[Case, Finding]:
     lines, parts = [HEAD], _values_of_results(python) if rows is None else rows
     for number in range(3):
@@ -109,7 +127,8 @@ def _read_results(
         source=pl.lit("Device"),
         target=pl.lit("Pageable"),
     )
-    made = case_of(trace.over({**trace.tables, "copies": conform(copies, trace.copies.schema)}, trace.cold))
+    tables = {**trace.tables, **_programs(trace, codes), "copies": conform(copies, trace.copies.schema)}
+    made = case_of(trace.over(tables, trace.cold))
     case = replace(made, workload=workload)
     return case, {each.code: each for each in apply_rules(case)}["device-sync"]
 
@@ -155,3 +174,16 @@ def test_python_code_of_the_job_stays_when_values_are_read_once() -> None:
     _, found = _read_results(INFERENCE, _JOB)
     assert found.left_ns_per_step is not None
     assert found.left_ns_per_step.low > _VALUES * 500_000
+
+
+@pytest.mark.parametrize(("returned", "goes_on"), [("f32[64,128]", True), ("f32[64]", False)])
+def test_a_loop_that_acts_on_values_needs_each_before_its_next_turn(returned: str, goes_on: bool) -> None:
+    """A function is given what it returned, a cache of keys and values, and another program chooses the token that is read."""
+    rows = _with_programs("refine", 4)
+    code = program(
+        f"main:\n  cache = f32[64,128] parameter(0)\n  refine = {returned} fusion(cache) calls=inner\n"
+        "inner:\n  x = f32[64,128] parameter(0)\n"
+    )
+    _, found = _read_results(INFERENCE, rows=rows, jit_refine=code)
+    assert ("one jax.device_get" in found.detail) != goes_on
+    assert ("jax.lax.while_loop" in found.fix) == goes_on
