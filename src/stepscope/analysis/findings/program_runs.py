@@ -62,7 +62,11 @@ class ProgramRuns:
     @cached_property
     def is_read_each_turn(self) -> bool:
         """Whether the host reads something between nearly all turns: it may decide by that whether there is another."""
-        mine = self._of_loop["start_ns"]
+        return self.loop is not None and self.is_read_between(self.loop)
+
+    def is_read_between(self, program: str) -> bool:
+        """Whether the host reads something between nearly all runs of a program."""
+        mine = self.starts.filter(pl.col("program") == program)["start_ns"]
         if len(mine) < 2:
             return False
         before = self.reads.search_sorted(mine)

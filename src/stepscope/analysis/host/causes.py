@@ -28,6 +28,7 @@ from stepscope.analysis.host.eager_calls import (
 )
 from stepscope.analysis.host.kernel_loads import loading_launches
 from stepscope.analysis.host.tracks import by_track
+from stepscope.analysis.host.wrapped_calls import WRAPPERS, in_wrapper
 from stepscope.analysis.part_column import Part
 from stepscope.native.host import lineage as native
 from stepscope.registers.calibration.launches import LEAST_RECORDED_WAIT_NS
@@ -314,6 +315,8 @@ def _with_guards(trace: Trace, code: pl.Series) -> pl.Series:
     parents = events["parent"].filter(code == native.OP).drop_nulls().unique()
     calls_op = parents.filter(take(mended, parents) == native.LIBRARY)
     mended = mended.scatter(calls_op, native.FRAMEWORK)
+    for wrapper in WRAPPERS if trace.info.framework == "jax" else ():
+        mended = mended.scatter(events["id"].filter(in_wrapper(events, wrapper)), native.FRAMEWORK)
     mended = mended.scatter(_blocking_copies(trace), native.WAIT_DEVICE)
     mended = mended.scatter(blocking_launches(trace), native.WAIT_DEVICE)
     mended = mended.scatter(loading_launches(trace), native.COMPILE)

@@ -24,13 +24,13 @@ def kept_weights(given: Sequence[Argument], arrivals: Arrivals) -> list[Argument
     return [
         leaf
         for leaves in trees.values()
-        if _is_model(leaves)
+        if is_model(leaves)
         for leaf in leaves
         if leaf.may_be_weight and not leaf.is_small and not arrivals.of(leaf)
     ]
 
 
-def _is_model(leaves: Collection[Argument]) -> bool:
+def is_model(leaves: Collection[Argument]) -> bool:
     arrays = [one for one in leaves if not one.is_small]
     lengths = {one.shape.sizes[0] for one in arrays if one.shape.sizes}
     return (

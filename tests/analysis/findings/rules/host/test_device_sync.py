@@ -14,7 +14,11 @@ from stepscope.analysis.findings.programs.own_reads import own_reads
 from stepscope.analysis.serving.workload import INFERENCE, TRAINING
 from stepscope.native.host import replay as native
 from stepscope.trace.frames import conform
+from stepscope.trace.schema import TABLES
+from stepscope.trace.schema import conform as conform_to
+from stepscope.trace.trace import Trace
 from tests.builders.cases import HEAD, case_of, case_of_text, gemm, step, steps
+from tests.builders.hlo import program
 from tests.builders.inline import trace_of
 
 
@@ -99,14 +103,30 @@ def _codes_of(rows: list[str]) -> tuple[Case, set[str]]:
     return case, {each.code for each in apply_rules(case)}
 
 
+def _programs(trace: Trace, codes: dict[str, bytes]) -> dict[str, pl.DataFrame]:
+    """The tables that say which kernels are of these programs: they have the program's name."""
+    if not codes:
+        return {}
+    names = [name.removeprefix("jit_") for name in codes]
+    kernels = trace.events.filter(pl.col("kind") == "kernel", pl.col("name").cast(pl.String).is_in(names))
+    name = pl.col("name").cast(pl.String)
+    ops = kernels.select(event="id", scope=pl.concat_str(pl.lit("jit_"), name, pl.lit("/"), name))
+    modules = [
+        {"name": name, "program_id": place, "hlo": hlo} for place, (name, hlo) in enumerate(codes.items())
+    ]
+    return {"ops": conform_to("ops", ops), "modules": pl.DataFrame(modules, schema=TABLES["modules"])}
+
+
 def _read_results(
-    workload: str, python: str = _FRAMEWORK, rows: list[str] | None = None
+    workload: str, python: str = _FRAMEWORK, rows: list[str] | None = None, **codes: bytes
 ) -> tuple[Case, Finding]:
-    case = replace(_case_of_jax(_values_of_results(python) if rows is None else rows), workload=workload)
+    case = replace(
+        _case_of_jax(_values_of_results(python) if rows is None else rows, **codes), workload=workload
+    )
     return case, {each.code: each for each in apply_rules(case)}["device-sync"]
 
 
-def _case_of_jax(parts: list[str]) -> Case:
+def _case_of_jax(parts: list[str], **codes: bytes) -> Case:
     """Three steps of these rows, whose copies are of single values to the host."""
     lines = [HEAD]
     for number in range(3):
@@ -121,7 +141,8 @@ def _case_of_jax(parts: list[str]) -> Case:
         source=pl.lit("Device"),
         target=pl.lit("Pageable"),
     )
-    return case_of(trace.over({**trace.tables, "copies": conform(copies, trace.copies.schema)}, trace.cold))
+    tables = {**trace.tables, **_programs(trace, codes), "copies": conform(copies, trace.copies.schema)}
+    return case_of(trace.over(tables, trace.cold))
 
 
 def test_results_that_are_read_one_by_one_are_read_once() -> None:
@@ -202,3 +223,16 @@ def test_what_is_copied_on_another_stream_meanwhile_is_read_by_the_job() -> None
     case, codes = _codes_of(_loop_of_program(60, "stream 9"))
     assert not own_reads(case).any()
     assert "device-sync" in codes
+
+
+@pytest.mark.parametrize(("returned", "goes_on"), [("f32[64,128]", True), ("f32[64]", False)])
+def test_a_loop_that_acts_on_values_needs_each_before_its_next_turn(returned: str, goes_on: bool) -> None:
+    """A function is given what it returned, a cache of keys and values, and another program chooses the token that is read."""
+    rows = _with_programs("refine", 4)
+    code = program(
+        f"main:\n  cache = f32[64,128] parameter(0)\n  refine = {returned} fusion(cache) calls=inner\n"
+        "inner:\n  x = f32[64,128] parameter(0)\n"
+    )
+    _, found = _read_results(INFERENCE, rows=rows, jit_refine=code)
+    assert ("one jax.device_get" in found.detail) != goes_on
+    assert ("jax.lax.while_loop" in found.fix) == goes_on

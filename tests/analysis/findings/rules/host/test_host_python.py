@@ -9,7 +9,7 @@ import pytest
 from stepscope.analysis.findings.apply import apply_rules
 from stepscope.analysis.findings.finding import Finding
 from stepscope.names import short_name
-from tests.builders.cases import case_of_text, gemm, steps
+from tests.builders.cases import case_of_text, findings_of, gemm, steps
 
 OWN = "job.py(12): features"
 LIBRARY = "/usr/lib/python3/site-packages/numpy/fft/_pocketfft.py(58): _raw_fft"
@@ -127,3 +127,42 @@ def test_what_lists_were_read_for_is_still_sent() -> None:
     assert lists.speedup.low < other.speedup.low
     assert "np.stack" in lists.fix
     assert "np.stack" not in other.fix
+
+
+_CALLS = {
+    "nnx": ("$compilation.py:355 __call__", "$extract.py:262 to_tree", "$graph.py:947 flatten"),
+    "equinox": ("$_jit.py:244 _call", "$_jit.py:63 _preprocess", "$_module.py:517 flatten"),
+    "own": ("$train.py:9 update", "$extract.py:262 to_tree", "$graph.py:947 flatten"),
+}
+
+
+def _wrapped(library: str, flatten_us: int = 900) -> list[str]:
+    call, prepare, flatten = _CALLS[library]
+    return steps(
+        "main  0  990  $train.py:30 step  python  -",
+        f"main  5  {flatten_us + 50}  {call}  python  -",
+        f"main  8  {flatten_us + 4}  {prepare}  python  -",
+        f"main  10  {flatten_us}  {flatten}  python  -",
+        f"main  {flatten_us + 20}  20  PjitFunction(step)  span  -",
+        f"main  {flatten_us + 25}  5  cuLaunchKernel  runtime  gemm",
+        f"stream 7  {flatten_us + 30}  40  gemm  kernel  -",
+        count=4,
+    )
+
+
+@pytest.mark.parametrize(
+    ("library", "advice", "place"),
+    [
+        ("nnx", "nnx.cached_partial", "step"),
+        ("equinox", "equinox.partition", "step"),
+        ("own", "Move", "flatten"),
+    ],
+)
+def test_libraries_that_wrap_jit_go_through_the_model_in_each_call(
+    library: str, advice: str, place: str
+) -> None:
+    """Their files are named as the job's own may be, and JAX leaves the folder out."""
+    found = {each.code: each for each in findings_of(_wrapped(library), framework="jax")}["host-python"]
+    assert advice in found.fix
+    assert found.where[0].function == place
+    assert found.speedup.mid > 5

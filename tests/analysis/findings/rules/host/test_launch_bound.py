@@ -172,3 +172,19 @@ def test_a_graph_for_each_turn_is_launched_each_time() -> None:
     """With ten turns in a step of 6.1 ms, the launches of their graphs take 0.2 ms."""
     made = case_of_text(steps(*_turns(*[60] * 10), count=4, us=6070))
     assert int(captured(made).largest.items["added_ns"].sum()) == 4 * 10 * 20_000
+
+
+@pytest.mark.parametrize(
+    ("call", "advice"), [("$compilation.py:355 __call__", True), ("$train.py:9 fit", False)]
+)
+def test_one_program_that_a_library_wraps_is_slow_to_call(call: str, advice: bool) -> None:
+    """Short functions of the library are dispatch, as all that a framework does in a step."""
+    rows = [f"main  5  940  {call}  python  -"]
+    for at in range(10, 690, 40):
+        rows.append(f"main  {at}  38  $extract.py:262 to_tree  python  -")
+    rows.append("main  700  150  PjitFunction(step)  span  -")
+    for at in range(705, 845, 10):
+        rows += [f"main  {at}  5  cuLaunchKernel  runtime  gemm", f"stream 7  {at + 10}  8  gemm  kernel  -"]
+    [found] = RULE.findings(case_of_text(steps(*rows, count=4), framework="jax"))
+    assert found.class_ == "advice"
+    assert ("nnx.cached_partial" in found.fix) == advice

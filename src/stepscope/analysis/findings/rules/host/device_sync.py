@@ -14,6 +14,7 @@ from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.profiler_doubt import withdraw
 from stepscope.analysis.findings.program_runs import program_runs
 from stepscope.analysis.findings.programs.own_reads import own_reads
+from stepscope.analysis.findings.programs.read_loops import acts_on_reads, goes_on_between_reads
 from stepscope.analysis.findings.programs.silent_waits import say_silence, with_silence
 from stepscope.analysis.findings.promise import left_by_replay, of_part
 from stepscope.analysis.findings.rule import ANY, Rule
@@ -52,6 +53,7 @@ from stepscope.units import duration
 
 VALUES_READ = "values_read_per_step"  # in the evidence
 _READ_ONCE = "Fetch the arrays that the values are from with one jax.device_get, and index the NumPy arrays: each index into an array of JAX is a program of its own, and each float(x), int(x) or .tolist() a wait."
+_LOOP_ON_DEVICE = "Put the loop under one jax.jit, with what changes from turn to turn as its carry: jax.lax.while_loop tests on the device whether another turn follows, jax.lax.scan makes a known number of them. Read what they made once, after the loop."
 _SEND_PINNED = "Do not wait for what is sent: a copy from pageable memory, such as .to(device) of a tensor of the host, waits for all work before it. Pin it (pin_memory=True in the DataLoader, .pin_memory()) and copy with non_blocking=True; create indexes, masks and constants on the device (device=…), or send them once before the loop."
 ACT_TOGETHER = "Read several values at once: where the loop acts on each, as in reinforcement learning, run several environments in one batch, send their observations in one copy and read all actions together."
 _DISPATCH = pl.col("cause").is_in(["dispatch", "sync"])
@@ -96,13 +98,18 @@ def _of_waits(case: Case, waits: pl.DataFrame, answers: pl.Series) -> Finding | 
         say_silence(case, found)
     if found is not None and together:
         found.detail += " A step reads values one by one: fetch them together, with one jax.device_get of the arrays that they are from."
-        found.evidence = {
-            **found.evidence,
-            VALUES_READ: round(_values_read(case) / max(1, len(case.lengths))),
-        }
+        _count_values(case, found)
         if infers(case):
             found.fix = _READ_ONCE
+    elif found is not None and _is_loop_of_programs(case):
+        _count_values(case, found)
+        found.fix = _LOOP_ON_DEVICE
     return found
+
+
+def _count_values(case: Case, found: Finding) -> None:
+    read = round(_values_read(case) / max(1, len(case.lengths)))
+    found.evidence = {**found.evidence, VALUES_READ: read}
 
 
 def _name_what_is_waited_for(case: Case, found: Finding, waits: pl.DataFrame, answers: pl.Series) -> None:
@@ -139,7 +146,13 @@ def _least(case: Case, ns: int, change: Callable[[], Change]) -> float:
 def _are_of_results(case: Case) -> bool:
     """Whether values that a step reads one by one are there before the first is read: a loop over a program needs each before its next turn."""
     runs = program_runs(case) if _reads_one_by_one(case) else None
-    return runs is not None and not runs.is_read_each_turn
+    return runs is not None and not acts_on_reads(case, runs)
+
+
+def _is_loop_of_programs(case: Case) -> bool:
+    """Whether a step goes through the turns of a loop, and reads a value in each that decides about the next."""
+    runs = program_runs(case) if _reads_one_by_one(case) else None
+    return runs is not None and goes_on_between_reads(case, runs)
 
 
 def _told_of_answers(case: Case, found: Finding) -> Finding:
@@ -226,7 +239,7 @@ def _between_reads(case: Case) -> pl.Series:
     """
     items = case.plan.items
     runs = program_runs(case) if infers(case) else None
-    if runs is None or runs.is_read_each_turn:
+    if runs is None or acts_on_reads(case, runs):
         return pl.repeat(False, len(items), dtype=pl.Boolean, eager=True)
     compiled = runs.work.filter("is_compiled")["event"]
     read = pl.col("item").is_in(_items_read(case).implode())

@@ -11,6 +11,7 @@ from stepscope.analysis.findings.change import Change, with_warm_caches
 from stepscope.analysis.findings.cheaper_ops import advise_on_op, can_be_made_ahead
 from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.profiler_doubt import withdraw, without_doubt
+from stepscope.analysis.findings.programs.wrappers import advise_on_wrapper
 from stepscope.analysis.findings.promise import of_part, saving
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host.eager_execution import by_framework
@@ -97,6 +98,12 @@ class _Made:
         return int(rows["ns"].filter(collecting).sum()) > MAJORITY * int(rows["ns"].sum())
 
     @cached_property
+    def fix_of_wrapper(self) -> str | None:
+        """What avoids it, if a library takes the arguments of compiled functions apart in most of it."""
+        rows = self.case.plan.host.filter(self.python)
+        return advise_on_wrapper(self.case, rows["event"], rows["ns"])
+
+    @cached_property
     def pictures(self) -> bool:
         """Whether most of it makes pictures that are then sent as floats."""
         return sends_pictures(self.case.trace) and is_mostly_sent(self.case, self.python)
@@ -108,7 +115,7 @@ def _choose_fix(made: _Made) -> str | None:
         return _FIX_OF_LISTS
     if made.collects_garbage:
         return _FIX_OF_GARBAGE
-    return _FIX_OF_PICTURES if made.pictures else None
+    return _FIX_OF_PICTURES if made.pictures else made.fix_of_wrapper
 
 
 def _with_caller(case: Case, owned: pl.DataFrame) -> list[Place]:

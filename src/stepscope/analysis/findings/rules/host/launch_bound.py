@@ -14,6 +14,7 @@ from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.loops.alike_turns import begins_turn, kernels_of_alike_turns
 from stepscope.analysis.findings.profiler_doubt import withdraw, without_doubt
 from stepscope.analysis.findings.programs.largest_program import call_of_largest, in_largest_program
+from stepscope.analysis.findings.programs.wrappers import advise_on_wrapper
 from stepscope.analysis.findings.promise import left_by_replay, timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host import optimizer_loop
@@ -139,9 +140,10 @@ def _is_one_program(case: Case) -> bool:
 
 def _advise_more_in_a_call(case: Case, launches: Launches) -> Finding:
     """Whether a step can be larger, or run together with the next ones, is up to the job: nothing is promised."""
+    wrapped = advise_on_wrapper(case, launches.owned["named_by"], launches.owned["ns"])
     found = RULE.finding(
         detail=f"{launches.detail} The step is one program already.",
-        fix=_MORE_REQUESTS if case.workload == INFERENCE else _MORE_IN_A_CALL,
+        fix=wrapped or (_MORE_REQUESTS if case.workload == INFERENCE else _MORE_IN_A_CALL),
         title=RULE.title_for(case.has_device),
         evidence={"names": case.top_names(launches.owned), **launches.evidence, ONE_PROGRAM: True},
         share=round(min(1.0, case.per_step(launches.owned) / case.step_ns), 4),

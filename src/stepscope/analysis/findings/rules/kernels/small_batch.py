@@ -38,7 +38,7 @@ _MULTIPLIES = r"^aten::(addmm|mm|_scaled_mm)$|^dot_general$"
 def find(case: Case) -> Finding | None:
     """Most of the device's work does not depend on the batch: the optimizer, and products with few rows."""
     # Work from before the recording belongs to no op, and cannot be told apart.
-    known = case.trace.kernels.filter(pl.col("op").is_not_null())["event"].implode()
+    known = _kernels_of_ops(case)["event"].implode()
     length = case.kernels.select("event", "dur_ns", waves="waves_per_sm").filter(pl.col("event").is_in(known))
     busy = int(length["dur_ns"].sum())
     if not busy or not case.peaks:
@@ -90,7 +90,13 @@ def _describe(case: Case, owned: pl.DataFrame, products: pl.DataFrame, grown: fl
 
 
 def _launched_by(case: Case, ops: pl.DataFrame) -> pl.Series:
-    return case.trace.kernels.filter(pl.col("op").is_in(ops["event"].implode()))["event"]
+    return _kernels_of_ops(case).filter(pl.col("op").is_in(ops["event"].implode()))["event"]
+
+
+def _kernels_of_ops(case: Case) -> pl.DataFrame:
+    """event, op: a kernel of a compiled program is the op itself."""
+    own = pl.when(pl.col("event").is_in(case.ops["event"].implode())).then("event")
+    return case.trace.kernels.select("event", op=pl.coalesce(pl.col("op"), own)).drop_nulls("op")
 
 
 def _optimizer_kernels(case: Case) -> pl.Series:
