@@ -20,6 +20,7 @@ MODULES = (
     "calibration.promises",
     "calibration.launches",
     "calibration.kernels",
+    "calibration.fused_layers",
     "calibration.recurrent",
     "calibration.host_ops",
     "calibration.products",

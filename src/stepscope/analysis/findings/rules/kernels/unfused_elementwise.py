@@ -1,4 +1,4 @@
-"""Chains of elementwise and reduction kernels that one fused kernel could replace."""
+"""Chains of elementwise and reduction kernels that one fused kernel could replace, and layers that are written out op by op."""
 
 from __future__ import annotations
 
@@ -9,6 +9,14 @@ from stepscope.analysis.findings.dispatched import at_or_below, without_dispatch
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.promise import shorten_kernels, timed
 from stepscope.analysis.findings.rule import ANY, Rule
+from stepscope.analysis.ops.written_out import NORMS, written_out
+from stepscope.registers.calibration.fused_layers import (
+    FUSED_GRADIENT_BEST,
+    FUSED_GRADIENT_WORST,
+    FUSED_GRADIENT_WORST_OF_NORMS,
+    FUSED_LAYER_BEST,
+    FUSED_LAYER_WORST,
+)
 from stepscope.registers.calibration.kernels import (
     FLOPS_OF_PEAK_INSTRUCTION,
     FUSED_CHAIN_BANDWIDTH,
@@ -44,9 +52,31 @@ def find(case: Case) -> Finding | None:
         return None  # XLA's programs are fused already
     chains = _without_broadcasts(case, _fused(case, bandwidth))
     formulas = chains.filter(pl.col("bytes_total") >= FORMULA_TRAFFIC * pl.col("bytes_in_out"))
-    if _saves(case, formulas) >= FUSING_GAIN_LEAST:
-        return _promised(case, chains, formulas)
+    layers = _written_out(case, chains, formulas)
+    if _saves(case, formulas) + _saves(case, layers) >= FUSING_GAIN_LEAST:
+        return _promised(case, chains, formulas, layers)
     return _advised(case, chains) if _saves(case, chains) >= FUSING_ADVICE_LEAST else None
+
+
+def _written_out(case: Case, chains: pl.DataFrame, formulas: pl.DataFrame) -> pl.DataFrame:
+    """The kernels of layers that are written out op by op in the other chains, with what one op for each leaves of their time."""
+    in_chains = pl.col("chain").is_in(chains["chain"].implode())
+    in_formulas = pl.col("chain").is_in(formulas["chain"].implode())
+    free = case.unclaimed.filter(pl.col("part") == "compute")["named_by"].unique()
+    found = written_out(case.trace, case.compute.kernels.filter(in_chains, ~in_formulas))
+    rows = found.filter(pl.col("event").is_in(free.implode()))
+    norm = pl.when(pl.col("layer").is_in(NORMS)).then(FUSED_GRADIENT_WORST_OF_NORMS)
+    passes = {
+        "least": pl.when("backward").then(FUSED_GRADIENT_BEST).otherwise(FUSED_LAYER_BEST),
+        "most": pl.when("backward").then(norm.otherwise(FUSED_GRADIENT_WORST)).otherwise(FUSED_LAYER_WORST),
+    }
+    whole = pl.col("whole_ns").clip(lower_bound=1)
+    left = [
+        (times * pl.col("pass_ns") / whole).clip(upper_bound=1.0).alias(name)
+        for name, times in passes.items()
+    ]
+    times = case.compute.kernels.select("event", "time_ns")
+    return rows.with_columns(left).join(times, on="event")
 
 
 def _without_broadcasts(case: Case, chains: pl.DataFrame) -> pl.DataFrame:
@@ -64,17 +94,21 @@ def _without_broadcasts(case: Case, chains: pl.DataFrame) -> pl.DataFrame:
     return chains.filter(~pl.col("chain").is_in(replaced["chain"].implode()))
 
 
-def _promised(case: Case, chains: pl.DataFrame, formulas: pl.DataFrame) -> Finding | None:
-    """A fused op in place of the formula gains its chains; a compiler gains the others, too.
+def _promised(
+    case: Case, chains: pl.DataFrame, formulas: pl.DataFrame, layers: pl.DataFrame
+) -> Finding | None:
+    """A fused op in place of the formula gains its chains, one in place of a layer its kernels; a compiler gains the others, too.
 
     Where these hardly count, the fix needs no compiler: what is around the formula stays as it is.
     """
     surely = pl.col("chain").is_in(formulas["chain"].implode())
     known = case.compute.kernels.filter(pl.col("bytes").is_not_null())
-    stays = ["most", "least"] if _are_alone(known, chains, formulas) else ["most"]
+    stays = ["most", "least"] if _are_alone(known, chains, formulas, layers) else ["most"]
     judged = chains.with_columns(pl.when(surely).then(name).otherwise(1.0).alias(name) for name in stays)
     chosen = known.join(judged, on="chain")
-    chosen = chosen.with_columns(_beside_layers(case, name).alias(name) for name in stays)
+    chosen = _with_layers(
+        chosen.with_columns(_beside_layers(case, name).alias(name) for name in stays), layers
+    )
     owned = case.free(pl.col("part") == "compute", pl.col("named_by").is_in(chosen["event"].implode()))
     ns = case.per_step(owned)
     if ns < WORTH_A_FINDING * case.step_ns:
@@ -83,16 +117,45 @@ def _promised(case: Case, chains: pl.DataFrame, formulas: pl.DataFrame) -> Findi
     # Those of another finding, such as copies, are its to save.
     mine = chosen.filter(pl.col("event").is_in(owned["named_by"].unique().implode()))
     shorter = shorten_kernels(case, mine.select("event", "least", "most"))
-    change = without_dispatch(shorter, _arithmetic(case, formulas))
-    return timed(case, RULE, owned, change, f"{case.of_step(ns)} {why}", evidence)
+    gone = pl.concat([_arithmetic(case, formulas), _ops_of_layers(case, layers)])
+    change = without_dispatch(shorter, gone)
+    return timed(case, RULE, owned, change, f"{case.of_step(ns)} {why}{_named(layers)}", evidence)
 
 
-def _are_alone(kernels: pl.DataFrame, chains: pl.DataFrame, formulas: pl.DataFrame) -> bool:
+def _with_layers(chosen: pl.DataFrame, layers: pl.DataFrame) -> pl.DataFrame:
+    """The kernels of layers with what one op leaves of them, or a compiler if that is less."""
+    ends = layers.select("event", of_layer="least", at_worst="most")
+    return chosen.join(ends, on="event", how="left", maintain_order="left").with_columns(
+        least=pl.min_horizontal("least", "of_layer"), most=pl.coalesce("at_worst", "most")
+    )
+
+
+def _named(layers: pl.DataFrame) -> str:
+    """Which layers are written out, the one that takes most of the time first."""
+    names = (
+        layers.group_by("layer")
+        .agg(pl.col("time_ns").sum())
+        .sort("time_ns", "layer", descending=True)["layer"]
+    )
+    if names.is_empty():
+        return ""
+    return f" Written out op by op: {', '.join(names)}."
+
+
+def _ops_of_layers(case: Case, layers: pl.DataFrame) -> pl.Series:
+    """The ops that need no dispatch when one op replaces each layer: all but the first of each pass."""
+    tops = layers.group_by("formula", "backward", "top").agg(pl.col("event").min()).sort("event")
+    later = tops.filter(pl.int_range(pl.len()).over("formula", "backward") > 0)["top"]
+    return at_or_below(case.trace.events, later.unique())
+
+
+def _are_alone(
+    kernels: pl.DataFrame, chains: pl.DataFrame, formulas: pl.DataFrame, layers: pl.DataFrame
+) -> bool:
     """Whether formulas take nearly all of the time that a compiler could shorten."""
     whole = kernels.filter(pl.col("chain").is_in(chains["chain"].implode()))
-    mine = whole.filter(
-        pl.col("chain").is_in(formulas["chain"].implode()), ~pl.col("op").str.contains(_LAYER)
-    )
+    in_formulas = pl.col("chain").is_in(formulas["chain"].implode()) & ~pl.col("op").str.contains(_LAYER)
+    mine = whole.filter(in_formulas | pl.col("event").is_in(layers["event"].implode()))
     return int(mine["time_ns"].sum()) >= FORMULAS_ALONE * int(whole["time_ns"].sum())
 
 
@@ -197,7 +260,7 @@ RULE: Rule[Case] = Rule(
     page="kernels",
     certainty=SURE_FUSION,
     owns="runs of elementwise, reduction and copy kernels between matrix products",
-    change="each run takes 1.2 to 2.2 times what reading its inputs and writing its outputs takes at 60 % of memory bandwidth, or what its arithmetic takes element by element at 60 % of the fp32 rate (half of its peak), if that is longer; at worst, layers between formulas remain, and also at best where formulas take 85 % of the runs' time; layers that are one op each get advice without a promise; kernels of other findings stay",
+    change="each run takes 1.2 to 2.2 times what reading its inputs and writing its outputs takes at 60 % of memory bandwidth, or what its arithmetic takes element by element at 60 % of the fp32 rate (half of its peak), if that is longer; at worst, layers between formulas remain, and also at best where formulas take 85 % of the runs' time; layers that are one op each get advice without a promise; kernels of other findings stay. Of norms, GELU, SiLU, mish, softmax and rotary embeddings that are written out in PyTorch's arithmetic, 1.2 to 2.4 times the shortest of their kernels that touches all elements remains of the forward pass, and 1.5 to 2.3 times (of norms 5.9) of the backward pass",
     fix={
         "pytorch": "Let a compiler fuse them: torch.compile(model), or the fused version of the layer (torch.nn.functional.gelu, layer_norm, rms_norm, cross_entropy) instead of its formula.",
         "tensorflow": "Compile the step: tf.function(jit_compile=True).",
