@@ -137,7 +137,7 @@ def _turns(*kernels: int) -> list[str]:
     rows, at = [], 0
     for count in kernels:
         for _ in range(count):
-            rows += [f"main  {at}  9  aten::add  op  -", *gemm(at + 4, 2, begin=at + 8)]
+            rows += [f"main  {at}  9  aten::add  op  -", *gemm(at + 4, 2, begin=at + 13)]
             at += 10
         rows.append(f"main  {at}  5  cudaStreamSynchronize  runtime  -")
         at += 6
