@@ -82,6 +82,6 @@ def test_weights_in_pageable_memory_are_kept_on_the_device() -> None:
 
 @pytest.mark.parametrize("other", [{"count": 5}, {"mib": 4}])
 def test_batches_in_pageable_memory_are_sent_ahead(other: dict[str, int]) -> None:
-    sent = found_in(**{"count": 8, "computing": 200, **other}, source="Pageable")["exposed-copy"]
+    sent = found_in(other.get("count", 8), 200, mib=other.get("mib", 160), source="Pageable")["exposed-copy"]
     assert "DataLoader" in sent.fix
     assert "weights" not in sent.evidence
