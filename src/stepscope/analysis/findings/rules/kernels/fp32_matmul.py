@@ -38,12 +38,8 @@ from stepscope.registers.calibration.products import (
     UNKNOWN_TENSOR_CORES_WORST,
 )
 from stepscope.registers.policy.findings import MAJORITY
-from stepscope.trace.lookup import is_named
-from stepscope.trace.trace import Trace
 from stepscope.units import speedup
 
-_CONVOLUTIONS = r"^aten::(_convolution|cudnn_convolution)$"  # their last input is allow_tf32
-_ALLOWED = r"(?i)\btrue\W*$"
 _CONVOLVES = pl.col("name").str.contains("(?i)conv").fill_null(False)
 # Of the operands, as the names of cuBLAS's and CUTLASS's kernels have it.
 _LAYOUT = r"_(tn|nn|nt|tt)(?:_|$)"
@@ -173,8 +169,6 @@ def _plain_products(case: Case) -> pl.DataFrame:
     rows = rows.filter(
         share.over("product") > MAJORITY, ~pl.col("event").is_in(solver_kernels(case).implode())
     )
-    if _convolve_in_tf32(case.trace):
-        rows = rows.filter(~_CONVOLVES)
     work = case.ops.filter(pl.col("flops") > 0).select("event", "flops", "bytes")
     of_op = rows.select("op").join(work, left_on="op", right_on="event", how="left", maintain_order="left")
     own = rows.select("event").join(work, on="event", how="left", maintain_order="left")
@@ -186,17 +180,6 @@ def _plain_products(case: Case) -> pl.DataFrame:
         bytes=pl.coalesce(pl.col("of_op_bytes", "own_bytes").max().over("product")),
         layout=pl.col("layout").drop_nulls().first().over("product"),
     )
-
-
-def _convolve_in_tf32(trace: Trace) -> bool:
-    """Whether all convolutions of PyTorch may use TF32: what then runs on plain cores is the library's choice, which asking again leaves as it is."""
-    events = trace.events
-    mine = is_named(events, _CONVOLUTIONS)
-    if not mine.any():
-        return False
-    ops = trace.ops.filter(mine.gather(trace.ops["event"])).select(pl.col("concrete_inputs").cast(pl.String))
-    allowed = ops["concrete_inputs"].drop_nulls().str.contains(_ALLOWED)
-    return len(allowed) > 0 and bool(allowed.all())
 
 
 def _in_half_precision(case: Case, products: pl.DataFrame) -> pl.DataFrame:
@@ -273,7 +256,7 @@ RULE: Rule[Case] = Rule(
     title="Matrix products run in fp32, without tensor cores",
     turn=190,
     page="kernels",
-    owns="all kernels of products and convolutions that are mostly in plain fp32, on a device with tensor cores, except inside decompositions and solvers, and convolutions of PyTorch if each has allow_tf32 already",
+    owns="all kernels of products and convolutions that are mostly in plain fp32, on a device with tensor cores, except inside decompositions and solvers",
     change="products at 62 to 78 % of the 16-bit peak, convolutions at 30 to 55 %, attention at 30 to 55 %, other kernels 0.85 to 1.25 times as long; or all products in TF32, at 62 to 82 % of its peak (weight gradients on Hopper at 39 to 53 %, convolutions at 50 to 82 %); none faster than its bytes at 70 to 88 % of memory bandwidth. The promise covers both fixes; in inference, 16 bits alone if TF32 at best brings less than they do at worst; in JAX and TensorFlow, where products are in TF32 unless more precision is asked for, TF32 alone",
     fix={
         "pytorch": "Let tensor cores do it: torch.set_float32_matmul_precision('high') for TF32, or torch.autocast('cuda', dtype=torch.bfloat16).",
