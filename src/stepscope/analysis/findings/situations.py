@@ -26,6 +26,7 @@ TRAINING_ONLY = (
     "recomputation",
     "repeated-backward",
     "repeated-forward",
+    "sliced-gradients",
     "useless-backward",
     "dense-embedding-gradient",
     "whole-table",
