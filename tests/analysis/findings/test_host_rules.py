@@ -11,8 +11,8 @@ from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.rules.host import launch_bound, optimizer_loop
 from stepscope.analysis.findings.rules.kernels import weight_casts
 from stepscope.registers.policy.ranking import LAUNCHES_BESIDE_CAUSE
-from tests.builders.bodies import BODIES, in_body
 from tests.builders.cases import case_of_text, findings_of, gemm, steps
+from tests.builders.jobs.bodies import BODIES, in_body
 
 
 def test_calls_of_the_allocator_are_a_finding() -> None:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from stepscope.analysis.host.loops import Loops, find_loops
-from tests.builders.bodies import BODIES, body
 from tests.builders.gpu_trace import gpu_trace
+from tests.builders.jobs.bodies import BODIES, body
 
 TURNS, EVERY = 10, 100
 Turn = Callable[[int], list[tuple[str, str]]]

@@ -58,7 +58,7 @@ def _functions(events: pl.DataFrame) -> pl.Series:
 
 
 def _annotated(events: pl.DataFrame, functions: pl.Series) -> pl.DataFrame:
-    """id, is_step, again: annotations that the user's code opens, and whether a step opens one of the name more than once in one place.
+    """id, is_step, again: annotations that the user's code opens, and whether a step opens several of one name in one place.
 
     Where the thread has no frames of Python, all layers of a model are right inside the step, and none stands for a function.
     """

@@ -10,13 +10,13 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.analysis.host.bodies import Bodies, find_bodies
+from stepscope.analysis.host.calls.host_passes import host_passes
+from stepscope.analysis.host.calls.joined_modules import JOINS, joined_modules
+from stepscope.analysis.host.calls.passes import repeated_passes
+from stepscope.analysis.host.calls.row_passes import row_passes
+from stepscope.analysis.host.calls.siblings import sibling_modules
 from stepscope.analysis.host.carried_state import frames_with_state
 from stepscope.analysis.host.fed_back import frames_fed_back
-from stepscope.analysis.host.host_passes import host_passes
-from stepscope.analysis.host.joined_modules import JOINS, joined_modules
-from stepscope.analysis.host.passes import repeated_passes
-from stepscope.analysis.host.row_passes import row_passes
-from stepscope.analysis.host.siblings import sibling_modules
 from stepscope.analysis.host.views import ONLY_VIEWS
 from stepscope.lazy import dataclass
 from stepscope.registers.policy.findings import (
@@ -134,7 +134,7 @@ def _functions(events: pl.DataFrame, frames: pl.Series, per_call: pl.DataFrame) 
 def _repeated(events: pl.DataFrame, called: pl.DataFrame) -> pl.DataFrame:
     """The calls of a name that one frame makes many times: call, frame, name, launches, times.
 
-    A frame that goes on through steps makes the same calls in each of them, and is no loop.
+    A frame that goes on through steps makes the same calls in each of them, which is not a loop within a step.
     """
     of_functions = pl.when("own").then(LOOP_CALLS_OF_FUNCTION).otherwise(LOOP_ITERATIONS)
     least = pl.when("siblings").then(JOINED_MODULES).otherwise(of_functions)

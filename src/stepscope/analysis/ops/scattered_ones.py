@@ -18,7 +18,7 @@ _NODE = r"Backward\d*$"
 
 @dataclass(frozen=True)
 class Scattered:
-    """A matrix of so many rows and classes, made from `start_ns` on."""
+    """A one-hot matrix with its number of rows and classes, made from `start_ns` on."""
 
     track: int
     start_ns: int
@@ -59,10 +59,15 @@ def scattered_ones(trace: Trace) -> list[Scattered]:
 def _writes_a_one_in_each_row(sizes: list[list[int]], inputs: str | None, zeros: list[int]) -> bool:
     """Whether an op scatters the number 1 along the last axis of these zeros, at one place of each row."""
     values = _decode(inputs, list[str])
-    if len(sizes) < 4 or len(values) < 4 or sizes[0] != zeros or len(zeros) < 2 or sizes[3]:
+    try:
+        matrix, _, places, of_number, *_ = sizes
+        _, axis, _, number, *_ = values
+    except ValueError:
+        return False
+    if matrix != zeros or len(zeros) < 2 or of_number:
         return False
     last = len(zeros) - 1
-    return sizes[2] == [*zeros[:-1], 1] and values[1] in (str(last), "-1") and values[3] in ("1", "1.")
+    return places == [*zeros[:-1], 1] and axis in (str(last), "-1") and number in ("1", "1.")
 
 
 def _decode(text: str | None, kind: type) -> list:  # type: ignore[type-arg]

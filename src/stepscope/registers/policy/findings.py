@@ -257,7 +257,7 @@ BLOCKING_LAUNCHES_LEAST = policy(
     "BLOCKING_LAUNCHES_LEAST",
     100,
     unit="launches of kernels",
-    why="that a recording must have before they show whether launches wait for their kernels: a few short kernels can end so soon by chance",
+    why="that a recording must have before they show whether launches wait for their kernels: single short kernels may end before their launch returns",
 )
 LAUNCH_BOUND_LEAST = policy(
     "LAUNCH_BOUND_LEAST",

@@ -102,3 +102,9 @@ RELIEF_COMES = policy(
     unit="share of the relief, as a logarithm",
     why="that is expected where the work of a pipeline leaves the cores to the step: 0.3 to 1.5, 0.7 in the middle, in six jobs on two cores that others used too",
 )
+CONDITION_BYTES_MOST = policy(
+    "CONDITION_BYTES_MOST",
+    8,
+    unit="bytes",
+    why="of what a compiled program copies to the host to decide whether a loop in it goes on, or which branch it takes: a truth value or a number",
+)

@@ -13,9 +13,9 @@ from stepscope.analysis.findings.rules.host.unbatched_loop import reading
 from stepscope.analysis.findings.transfers.waits import acts_on_values, ended_by_exchanges, mostly_waits_for
 from stepscope.native.host import replay as native
 from stepscope.trace.frames import conform
-from tests.builders.bodies import BODIES, in_body
 from tests.builders.cases import HEAD, case_of, gemm, steps
 from tests.builders.inline import trace_of
+from tests.builders.jobs.bodies import BODIES, in_body
 
 TO_HOST, TO_DEVICE = "Memcpy DtoH (Device -> Pageable)", "Memcpy HtoD (Pageable -> Device)"
 NCCL = "ncclDevKernel_SendRecv"

@@ -7,9 +7,8 @@ import polars as pl
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.program_runs import program_runs
 from stepscope.native.host import replay as native
+from stepscope.registers.policy.host_code import CONDITION_BYTES_MOST
 from stepscope.trace.frames import take
-
-_MOST_BYTES = 8  # of a condition, or of the number of a branch
 
 
 def own_reads(case: Case) -> pl.Series:
@@ -35,6 +34,6 @@ def own_reads(case: Case) -> pl.Series:
 
 
 def _small_copies(case: Case) -> pl.Series:
-    small = (pl.col("bytes") <= _MOST_BYTES) & (pl.col("direction").cast(pl.String) == "DtoH")
+    small = (pl.col("bytes") <= CONDITION_BYTES_MOST) & (pl.col("direction").cast(pl.String) == "DtoH")
     found: pl.Series = case.trace.copies.filter(small)["event"]
     return found

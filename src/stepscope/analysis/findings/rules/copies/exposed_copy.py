@@ -42,7 +42,7 @@ _FIX_OF_READS = {
     "jax": "Copy to the host less often, or while the device computes: x.copy_to_host_async() first, and read it a step later.",
     ANY: "Copy to the host less often, or while the device computes, and use the copy a step later.",
 }
-_FIX_OF_WEIGHTS = f"{KEEP_WEIGHTS} Send what stays offloaded from pinned memory, which is several times as fast, a layer ahead on a stream of its own."
+_FIX_OF_WEIGHTS = f"{KEEP_WEIGHTS} Send what stays offloaded from pinned memory, which takes a fraction of the time, a layer ahead on a stream of its own."
 _FIX_OF_INPUT = "Hand over one or two more inputs with jax.device_put before reading results, if they are known ahead; send as few bytes as possible (uint8 pictures, converted on the device)."
 
 

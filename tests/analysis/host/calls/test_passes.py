@@ -7,8 +7,8 @@ import pytest
 
 from stepscope.analysis.host.loops import Loops, find_loops
 from stepscope.trace.trace import Trace
-from tests.builders.bodies import BODIES, body
 from tests.builders.gpu_trace import gpu_trace
+from tests.builders.jobs.bodies import BODIES, body
 
 TURNS = 10
 EVERY = 100

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from stepscope.analysis.host.passes import first_operand, module_calls, nearest
+from stepscope.analysis.host.calls.passes import first_operand, module_calls, nearest
 from stepscope.analysis.shapes import Shape, shapes_in
 from stepscope.registers.policy.findings import MAJORITY
 from stepscope.trace.lookup import are_named, events_named

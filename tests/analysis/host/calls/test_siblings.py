@@ -9,7 +9,7 @@ from stepscope.analysis.host.loop_backward import merged_parameters, with_backwa
 from stepscope.analysis.host.loops import Loops, find_loops
 from stepscope.trace.trace import Trace
 from tests.analysis.compute.traces import compute_trace
-from tests.builders.bodies import BODIES, body
+from tests.builders.jobs.bodies import BODIES, body
 
 COUNT = 10
 COLUMNS = "track  start  dur  name  kind  launches  shapes  dtypes  inputs  sequence"

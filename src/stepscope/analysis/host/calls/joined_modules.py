@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from stepscope.analysis.host.passes import first_operand, nearest
+from stepscope.analysis.host.calls.passes import first_operand, nearest
 from stepscope.analysis.host.views import ONLY_VIEWS
 from stepscope.analysis.shapes import arrays_in, shapes_in
 from stepscope.registers.policy.findings import JOINED_MODULES

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from stepscope.analysis.host.passes import first_op, module_calls, nearest
+from stepscope.analysis.host.calls.passes import first_op, module_calls, nearest
 from stepscope.trace.lookup import are_named, events_named
 from stepscope.trace.trace import Trace
 
