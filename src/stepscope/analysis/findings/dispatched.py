@@ -74,7 +74,7 @@ def left_without(case: Case, calls: Calls, owned: pl.DataFrame) -> Interval:
     traced = calls.inside & (case.trace.events["kind"] == "python")
     usual = case.trace.events["step"].is_in(case.slices["step"].unique().implode()).fill_null(False)
     added = min(ns, int((traced & usual).sum()) * PROFILED_PYTHON_COST_NS / case.step_count)
-    share, least = ns / case.step_ns, (ns - added) / (case.step_ns - added)
+    share, least = ns / case.step_ns, (ns - added) / max(1.0, case.step_ns - added)
     return Interval(1 - share, 1 - (share * least) ** 0.5, 1 - least)
 
 

@@ -11,7 +11,7 @@ import polars as pl
 
 from stepscope.analysis.host.bodies import Bodies, find_bodies
 from stepscope.analysis.host.calls.host_passes import host_passes
-from stepscope.analysis.host.calls.joined_modules import JOINS, joined_modules
+from stepscope.analysis.host.calls.joined_modules import joined_modules, with_joints
 from stepscope.analysis.host.calls.passes import repeated_passes
 from stepscope.analysis.host.calls.row_passes import row_passes
 from stepscope.analysis.host.calls.siblings import sibling_modules
@@ -207,13 +207,8 @@ def _with_joints(trace: Trace, repeated: pl.DataFrame, loop_of: pl.Series) -> pl
     )
     if last.is_empty():
         return loop_of
-    ops = events.filter(events["kind"] == "op").select(
-        "track", "start_ns", joint="id", text=pl.col("name").cast(pl.String)
-    )
-    ends = last.select("frame", "track", start_ns=pl.col("start_ns") + pl.col("dur_ns")).sort("start_ns")
-    behind = ends.join_asof(
-        ops.sort("start_ns"), on="start_ns", by="track", strategy="forward", check_sortedness=False
-    ).filter(pl.col("text").is_in(JOINS))
+    ends = last.select("frame", "track", end_ns=pl.col("start_ns") + pl.col("dur_ns"))
+    behind = with_joints(events, ends)
     mine = pl.repeat(None, len(events), dtype=pl.UInt32, eager=True).scatter(behind["joint"], behind["frame"])
     around = ancestors(events, mine.is_not_null())
     return pl.select(pl.coalesce(loop_of, mine, mine.gather(around))).to_series()

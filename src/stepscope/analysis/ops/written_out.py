@@ -107,14 +107,14 @@ def _found(rows: pl.DataFrame) -> pl.DataFrame:
     )
     # Casts may be anywhere in a formula: the search leaves them out, and those next to one belong to it.
     judged = judged.with_row_index("row")
-    told = judged.filter(pl.col("letter") != "c")
-    ends = told["chain"] != told["chain"].shift(-1)
+    arithmetic = judged.filter(pl.col("letter") != "c")
+    ends = arithmetic["chain"] != arithmetic["chain"].shift(-1)
     text = "".join(
         letter + ("|" if end else "")
-        for letter, end in zip(told["letter"], ends.fill_null(True), strict=True)
+        for letter, end in zip(arithmetic["letter"], ends.fill_null(True), strict=True)
     )
     spans = [(layer, begin, end) for layer, begin, end in _search(text)]
-    return _within(judged, told, spans)
+    return _within(judged, arithmetic, spans)
 
 
 def _letters(rows: pl.DataFrame) -> pl.DataFrame:
@@ -144,9 +144,11 @@ def _search(text: str) -> Iterator[tuple[str, int, int]]:
         yield layer, match.start() - ends_before, match.end() - 1 - ends_before
 
 
-def _within(judged: pl.DataFrame, told: pl.DataFrame, spans: list[tuple[str, int, int]]) -> pl.DataFrame:
+def _within(
+    judged: pl.DataFrame, arithmetic: pl.DataFrame, spans: list[tuple[str, int, int]]
+) -> pl.DataFrame:
     """The kernels of the spans, and casts between and next to them, with columns formula and layer."""
-    row = told["row"].to_list()
+    row = arithmetic["row"].to_list()
     letter, chain = judged["letter"].to_list(), judged["chain"].to_list()
     found: dict[str, list[int | str]] = {"row": [], "formula": [], "layer": []}
     taken = -1

@@ -18,7 +18,7 @@ from stepscope.registers.policy.compute import SMALL_KERNEL_NS
 from stepscope.registers.policy.findings import BATCHED_EFFICIENCY_LEAST, BATCHED_EFFICIENCY_MOST
 from stepscope.registers.policy.host_code import BATCHED_LONG_OP_LEAST
 from stepscope.trace.lookup import events_named
-from stepscope.trace.scopes import ancestors
+from stepscope.trace.scopes import ancestors, at_or_inside
 from stepscope.trace.trace import Trace
 
 _COPY = "aten::copy_"
@@ -34,25 +34,21 @@ def parts_of_slices(trace: Trace, nodes: pl.DataFrame) -> pl.DataFrame:
     rows = events.select(
         event="id",
         node=pl.when(is_node).then(events["id"]).otherwise(ancestors(events, is_node)),
-        is_copy=_at_or_in(events, events_named(events, lambda known: known == _COPY)),
-        is_sum=_at_or_in(
+        is_copy=at_or_inside(events, events_named(events, lambda known: known == _COPY)),
+        is_sum=at_or_inside(
             events,
             events_named(events, lambda known: known.is_in(_SUMS)) & is_node.gather(events["parent"]),
         ),
     ).drop_nulls("node")
     rows = rows.join(nodes, on="node", maintain_order="left")
     stays = pl.col("is_sum") & pl.col("again")
-    may_stay = pl.col("is_sum") & (pl.col("overlaps") | pl.col("again"))
+    may_stay = pl.col("is_sum") & _MEETS
     least = (STACKED_SLICE_HOST_LEAST + 1 / pl.col("slices")).clip(upper_bound=1.0)
     most = (STACKED_SLICE_HOST_MOST + 1 / pl.col("slices_least")).clip(upper_bound=1.0)
     return rows.with_columns(
         host_least=pl.when(stays).then(1.0).otherwise(least),
         host_most=pl.when(may_stay).then(1.0).otherwise(most),
     )
-
-
-def _at_or_in(events: pl.DataFrame, wanted: pl.Series) -> pl.Series:
-    return wanted | ancestors(events, wanted).is_not_null()
 
 
 def work_of_slices(case: Case, parts: pl.DataFrame) -> pl.DataFrame:
@@ -63,14 +59,19 @@ def work_of_slices(case: Case, parts: pl.DataFrame) -> pl.DataFrame:
     rows = launches.join(parts.rename({"event": "part"}), on="part").unique("to", maintain_order=True)
     rows = rows.join(bounds, on="to", how="left", maintain_order="left")
     rows = rows.with_columns(device_ns=case.trace.events["dur_ns"].gather(rows["to"]))
-    copied = [_copied(share, slices) for share, slices in ((BATCHED_EFFICIENCY_MOST, "slices"), (BATCHED_EFFICIENCY_LEAST, "slices_least"))]  # fmt: skip
     # A sum of pieces is a kernel of its own, however small.
     added = (
         pl.when(_SMALL).then(1.0).otherwise(pl.max_horizontal("piece", SMALL_KERNEL_NS / pl.col("device_ns")))
     )
     return rows.with_columns(
-        least=_left(copied[0], pl.when("again").then("piece").otherwise(0.0), 0.0),
-        most=_left(copied[1], pl.when(_MEETS).then(added).otherwise(0.0), 1 / pl.col("slices_least")),
+        least=_left(
+            _copied(BATCHED_EFFICIENCY_MOST, "slices"), pl.when("again").then("piece").otherwise(0.0), 0.0
+        ),
+        most=_left(
+            _copied(BATCHED_EFFICIENCY_LEAST, "slices_least"),
+            pl.when(_MEETS).then(added).otherwise(0.0),
+            1 / pl.col("slices_least"),
+        ),
     ).rename({"to": "event"})
 
 

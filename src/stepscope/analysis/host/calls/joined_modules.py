@@ -16,7 +16,7 @@ from stepscope.trace.lookup import are_named
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
 
-JOINS = ("aten::stack", "aten::cat", "aten::concat", "aten::concatenate")
+_JOINS = ("aten::stack", "aten::cat", "aten::concat", "aten::concatenate")
 _MODULE = "nn.Module: "
 _NUMBER = r"_\d+$"
 _GROUP = ["frame", "class"]
@@ -54,29 +54,33 @@ def _groups(trace: Trace, calls: pl.DataFrame, inside: pl.Series) -> pl.DataFram
     known = calls.join(first, on="call", how="left", maintain_order="left")
     groups = known.group_by(_GROUP, maintain_order=True).agg(
         pl.col("track").first(),
-        pl.col("start_ns").min(),
         pl.col("end_ns").max(),
+        begin_ns=pl.col("start_ns").min(),
         text=pl.col("shapes").first(),
         alike=(pl.struct("op", "shapes").n_unique() == 1) & (pl.col("shapes").null_count() == 0),
         count=pl.len(),
     )
-    groups = _without_other_work(trace, _with_joint(trace, groups.filter("alike")), inside)
+    shapes = trace.ops.select(joint="event", joined=pl.col("shapes").cast(pl.String))
+    groups = with_joints(trace.events, groups.filter("alike")).join(shapes, on="joint", maintain_order="left")
+    groups = _without_other_work(trace, groups, inside)
     fits = [_are_joined(*row) for row in groups.select("text", "joined", "count").iter_rows()]
     return groups.filter(pl.Series(fits, dtype=pl.Boolean)).select(_GROUP)
 
 
-def _with_joint(trace: Trace, groups: pl.DataFrame) -> pl.DataFrame:
-    """The groups with the shapes that the op right behind the last call is given (joined), if it is one that joins."""
-    events = trace.events
+def with_joints(events: pl.DataFrame, ends: pl.DataFrame) -> pl.DataFrame:
+    """Those of the ends (track, end_ns, …) right behind which an op joins arrays, with that op (joint)."""
     ops = events.filter(events["kind"] == "op").select(
-        "track", "start_ns", op="id", joint=pl.col("name").cast(pl.String)
+        "track", joint="id", op=pl.col("name").cast(pl.String), joint_ns="start_ns"
     )
-    shapes = trace.ops.select(op="event", joined=pl.col("shapes").cast(pl.String))
-    ends = groups.with_columns(begin_ns="start_ns", start_ns="end_ns").sort("start_ns")
-    behind = ends.join_asof(
-        ops.sort("start_ns"), on="start_ns", by="track", strategy="forward", check_sortedness=False
+    behind = ends.sort("end_ns").join_asof(
+        ops.sort("joint_ns"),
+        left_on="end_ns",
+        right_on="joint_ns",
+        by="track",
+        strategy="forward",
+        check_sortedness=False,
     )
-    return behind.filter(pl.col("joint").is_in(JOINS)).join(shapes, on="op", maintain_order="left")
+    return behind.filter(pl.col("op").is_in(_JOINS)).drop("op", "joint_ns")
 
 
 def _without_other_work(trace: Trace, groups: pl.DataFrame, inside: pl.Series) -> pl.DataFrame:
