@@ -16,6 +16,8 @@ FOLDER = Path(sys.argv[1])
 STEPS = stepscope.schedule(skip=4, warmup=2, active=4)
 x = jnp.ones((64, 128))
 weights = jnp.ones((128, 128))
+wide = jnp.ones((800, 800))
+PRODUCTS = 6
 
 
 def loss(w: Any, batch: Any) -> Any:
@@ -55,8 +57,25 @@ def regions() -> stepscope.Profiler:
     return prof
 
 
+@jax.jit
+def predict(batch: Any) -> Any:
+    for _ in range(PRODUCTS):
+        batch = jnp.tanh(batch @ batch)
+    return batch
+
+
+def dropped() -> stepscope.Profiler:
+    """Nobody keeps a result, so that the last step still runs when the window ends."""
+    with stepscope.profile(FOLDER / "dropped", schedule=STEPS) as prof:
+        for _ in range(16):
+            predict(wide)
+            prof.step()
+    return prof
+
+
 if __name__ == "__main__":
     tell(
+        dropped=facts(dropped()),
         scheduled=facts(recorded("scheduled", schedule=STEPS)),
         plain=facts(recorded("plain")),
         regions=facts(regions()),
