@@ -165,7 +165,7 @@ def share_of_bytes(case: Case, making: pl.Expr) -> float:
     """
     events, rows = case.trace.events, case.plan.host.filter(making)
     is_op = events["kind"] == "op"
-    inside = ancestors(events, events["id"].is_in(rows["event"].implode())).is_not_null()
+    inside = at_or_inside(events, events["id"].is_in(rows["event"].implode()))
     launching = events["id"].is_in(case.trace.kernels["op"].drop_nulls().implode())
     outermost = is_op & inside & ~launching & ancestors(events, is_op).is_null()
     mine = case.trace.ops.filter(outermost.gather(case.trace.ops["event"]))

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import polars as pl
 import pytest
 
 from stepscope.analysis.findings.apply import apply_rules
 from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.rules.host.host_python import RULE, find
 from stepscope.names import short_name
-from tests.builders.cases import case_of_text, findings_of, gemm, steps
+from tests.analysis.compute.traces import compute_trace
+from tests.builders.cases import case_of, case_of_text, findings_of, gemm, steps
 
 OWN = "job.py(12): features"
 LIBRARY = "/usr/lib/python3/site-packages/numpy/fft/_pocketfft.py(58): _raw_fft"
@@ -166,3 +169,37 @@ def test_libraries_that_wrap_jit_go_through_the_model_in_each_call(
     assert advice in found.fix
     assert found.where[0].function == place
     assert found.speedup.mid > 5
+
+
+BATCH = "[[64,3,160,160],[]]"
+
+
+def left_of(dtypes: str) -> list[float]:
+    """Steps of 10 ms, of which the host picks a batch for 2 ms and converts it for 3 ms: what stays of these, at worst and at best."""
+    rows = [
+        f"main  100  2000  aten::index_select  op  -  {BATCH}  {dtypes}",
+        f"main  2200  3000  aten::to  op  -  {BATCH}  unsigned char,Scalar",
+        f"main  2250  2900  aten::copy_  op  -  {BATCH}  float,unsigned char",
+        f"main  7100  200  aten::to  op  -  {BATCH}  float,Scalar",
+        "main  7150  50  cudaLaunchKernel  runtime  gemm  -  -",
+        "stream 7  7300  2000  gemm  kernel  -  -  -",
+    ]
+    lines = ["track  start  dur  name  kind  launches  shapes  dtypes"]
+    for number in range(3):
+        lines.append(f"main  {10000 * number}  10000  ProfilerStep#{number}  annotation  -  -  -")
+        for row in rows:
+            track, start, rest = row.split("  ", 2)
+            lines.append(f"{track}  {10000 * number + int(start)}  {rest}")
+    case = case_of(compute_trace("\n".join(lines)))
+    assert find(case) is not None
+    change, is_python = case.changes[RULE.code], pl.col("cause") == "python"
+    before, *after = (
+        int(plan.host.filter(is_python)["ns"].sum()) for plan in (case.plan, change.smallest, change.largest)
+    )
+    return [each / before for each in after]
+
+
+def test_bytes_are_picked_as_before_at_worst() -> None:
+    """Converting them goes; where floats are picked, that goes as well."""
+    picked, floats = left_of("unsigned char,Scalar,long int"), left_of("float,Scalar,long int")
+    assert picked[0] > floats[0] + 0.2 and picked[1] == pytest.approx(floats[1])

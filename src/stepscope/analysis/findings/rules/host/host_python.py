@@ -22,6 +22,7 @@ from stepscope.analysis.findings.transfers.staging import (
     is_staging,
     reads_bytes,
     send_less,
+    share_of_bytes,
     uploads,
 )
 from stepscope.analysis.host.causes import host_codes
@@ -140,6 +141,7 @@ def _without_calls(made: _Made, owned: pl.DataFrame) -> Change:
 
     Where one function takes most of it, that goes surely; the rest, such as picking and joining samples, may stay.
     Where it turns bytes into numbers, these are sent as bytes: surely if its ops say so or it makes pictures, else at most.
+    Ops that pick bytes for a batch may stay.
     Where it reads lists for tensors, these are made of arrays and sent as before: only the Python goes.
     """
     case, python = made.case, made.python
@@ -150,10 +152,10 @@ def _without_calls(made: _Made, owned: pl.DataFrame) -> Change:
     inside = calls.inside.gather(case.plan.host["event"]).fill_null(False)
     ops = pl.lit(inside) & (pl.col("cause") == "dispatch")
     without = case.plan.with_host(python | ops)
-    surely = case.plan.with_host(
-        (python & _of_dominant(case, python)) | (ops & ~_calls_programs(case, calls))
-    )
     were_bytes = reads_bytes(case) or made.pictures
+    picked = share_of_bytes(case, python) if were_bytes else 0.0
+    surely = case.plan.with_host(python & _of_dominant(case, python), picked)
+    surely = surely.with_host(ops & ~_calls_programs(case, calls))
     smallest = send_less(case, surely, python, BYTES_BEFORE_FLOATS) if were_bytes else surely
     serves = pl.col("item").is_in(gaps_of(case, python).implode()) & (pl.col("cause") == "dispatch")
     launched = pl.col("event").is_in(calls.launched.implode())
@@ -334,7 +336,7 @@ RULE: Rule[Case] = Rule(
     turn=110,
     title_without_device="One function takes most of the step",
     owns="`python`; without a device, the Python of the function of yours that takes at least 30 % of the step, or the function or op that takes at least half of it",
-    change="your code between launches takes no time; if one function takes most of it, only that function at worst. At best, the ops, copies and waits of the functions that take most of it disappear too; at worst, calls of JAX programs in them stay. Where most of it is `torch.tensor` reading lists item by item, only the Python goes: tensors are made of arrays and transferred as before, and at worst 7 % of the time remains to pick or stack the arrays. Where ops read bytes, or most of it makes pictures that are transferred as float32, a quarter of the bytes is transferred. If the unprofiled step is unknown, the finding is advice below a speed-up of 1.3 on the fastest host, because the profiler may have slowed it down. Without a device there is no replay: half to all of your function's Python disappears, and at least 85 % of what `torch.tensor` takes to read lists item by item; of other functions, and of ops that make random numbers, there is only an upper bound, and of other ops advice without a promise",
+    change="your code between launches takes no time; if one function takes most of it, only that function at worst. At best, the ops, copies and waits of the functions that take most of it disappear too; at worst, calls of JAX programs in them stay. Where most of it is `torch.tensor` reading lists item by item, only the Python goes: tensors are made of arrays and transferred as before, and at worst 7 % of the time remains to pick or stack the arrays. Where ops read bytes, or most of it makes pictures that are transferred as float32, a quarter of the bytes is transferred, and at worst the ops that pick them stay. If the unprofiled step is unknown, the finding is advice below a speed-up of 1.3 on the fastest host, because the profiler may have slowed it down. Without a device there is no replay: half to all of your function's Python disappears, and at least 85 % of what `torch.tensor` takes to read lists item by item; of other functions, and of ops that make random numbers, there is only an upper bound, and of other ops advice without a promise",
     fix={
         ANY: "Move this code out of the step, vectorise it, or run it in the background.",
     },
