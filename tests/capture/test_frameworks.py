@@ -136,7 +136,10 @@ def test_names_inside_graphs(job: dict[str, Any]) -> None:
 def test_work_whose_results_are_dropped_is_recorded(job: dict[str, Any]) -> None:
     if job["name"] == "jax":
         calls = {name: row[0] for name, row in job["dropped"]["ops"].items()}
-        assert calls == {"dot_general": 24, "tanh": 24}  # 6 in each of 4 steps; the program that waits is in none
+        assert calls == {
+            "dot_general": 24,
+            "tanh": 24,
+        }  # 6 in each of 4 steps; the program that waits is in none
 
 
 def test_python_functions_have_names(job: dict[str, Any]) -> None:

@@ -19,7 +19,9 @@ def facts(profiler: stepscope.Profiler) -> dict[str, Any]:
     named = trace.events.filter(pl.col("kind").is_in(["annotation", "op"]))
     ours = trace.ops.filter(pl.col("scope").cast(pl.String).str.contains("stepscope_wait"))["event"]
     outside = trace.events.filter(
-        pl.col("step").is_null() & pl.col("kind").is_in(["annotation", "op"]) & ~pl.col("id").is_in(ours.implode())
+        pl.col("step").is_null()
+        & pl.col("kind").is_in(["annotation", "op"])
+        & ~pl.col("id").is_in(ours.implode())
     )
     roles = named.filter(pl.col("role").is_not_null()).group_by("role").len()
     return {

@@ -157,3 +157,22 @@ UNFOLDED_WORST = measured(
     when="2026-11-19",
     seen="57 to 481 windows: 0.16 to 0.27; 13 windows of 8,000 elements: 0.97",
 )
+_BARRIERS = "250 against 50 additions with a barrier between them in one compiled program, and single additions, of 8 to 100,000 numbers (JAX 0.10)"
+FUSED_HOST_OP_NS = measured(
+    "FUSED_HOST_OP_NS",
+    1_000,
+    unit="ns an op",
+    device="x86 core",
+    how=_BARRIERS,
+    when="2026-11-19",
+    seen="0.1 to 0.5 µs up to 1,000 numbers in one program; 43 to 64 µs by itself; a turn of a scan 0.9 to 3.2 µs",
+)
+HOST_BYTES_PER_NS = measured(
+    "HOST_BYTES_PER_NS",
+    4.0,
+    unit="bytes per ns",
+    device="x86 core",
+    how=_BARRIERS + "; chosen below them, as for arrays that leave the cache",
+    when="2026-11-19",
+    seen="32 to 50 in the cache",
+)

@@ -1,27 +1,40 @@
 """What one compiled program would leave of a step of JAX that runs op by op on a CPU.
 
 Compiled functions between the single ops stay as they are, with the time of their calls; ops are fused, and not called one by one.
+A single op takes longer than its arrays do: the rest is spent on starting it, and goes as well. One that updates an array makes
+a copy of all of it first, unless it is inside of a program to which the array is donated.
 """
 
 from __future__ import annotations
+
+import re
+from collections.abc import Collection
 
 import polars as pl
 
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Interval
-from stepscope.analysis.findings.programs.host_programs import program_of, work_of_programs
+from stepscope.analysis.findings.programs.host_programs import program_of, runs_on_host, work_of_programs
 from stepscope.analysis.host.program_calls import PROGRAM_CALLS, called_function
-from stepscope.analysis.xla.hlo_module import read_module
+from stepscope.analysis.xla.hlo_module import Module, read_module
 from stepscope.analysis.xla.instruction_cost import SILENT
 from stepscope.analysis.xla.ops import programs_that_ran
+from stepscope.analysis.xla.sizes.touched_bytes import touched_bytes
+from stepscope.registers.calibration.host_ops import FUSED_HOST_OP_NS, HOST_BYTES_PER_NS
 from stepscope.registers.calibration.kernels import FUSED_ELEMENTWISE_LEAST, FUSED_ELEMENTWISE_MOST
 from stepscope.registers.policy.findings import ACCOUNT_SAVES, KERNELS_OF_EAGER_CALL
+from stepscope.trace.frames import take_largest, take_smallest
 from stepscope.trace.lookup import is_named
 from stepscope.trace.scopes import at_or_inside
 
+_OP = re.compile(r"jit\((\w+)\)/\1")
 
-def left_of_programs(case: Case, owned: pl.DataFrame, *, is_loop: bool) -> Interval | None:
-    """Of the step, if `owned` is the dispatch of its ops; a loop over one program calls that only once. None where the code is not known."""
+
+def left_of_programs(case: Case, owned: pl.DataFrame, looped: Collection[str]) -> Interval | None:
+    """Of the step, if `owned` is the dispatch of its ops; programs that a loop calls are `looped`: compiled with it, they are not called any more.
+
+    None where the code is not known.
+    """
     compiled = _compiled(case)
     if compiled is None:
         return None
@@ -31,14 +44,47 @@ def left_of_programs(case: Case, owned: pl.DataFrame, *, is_loop: bool) -> Inter
     going = owned.filter(
         ~pl.col("slice").is_in(kept.implode()), ~pl.col("slice").is_in(simple["slice"].implode())
     )
-    if not is_loop:
-        going = going.filter(~_is_in_calls(case, compiled).gather(going["named_by"]).fill_null(False))
-    gone, fused = case.per_step(going) / case.step_ns, case.per_step(simple) / case.step_ns
+    calls = _is_in_calls(case, compiled.difference(looped))
+    going = going.filter(~calls.gather(going["named_by"]).fill_null(False))
+    gone, alone = case.per_step(going) / case.step_ns, case.per_step(simple) / case.step_ns
+    fused = _of_arrays(case, simple) / case.step_ns
     return Interval(
-        1 - gone - (1 - FUSED_ELEMENTWISE_LEAST) * fused,
-        1 - gone - (1 - FUSED_ELEMENTWISE_MOST) * fused,
+        1 - gone - alone + FUSED_ELEMENTWISE_LEAST * fused,
+        1 - gone - alone + FUSED_ELEMENTWISE_MOST * fused,
         1 - ACCOUNT_SAVES * gone,
     )
+
+
+def _of_arrays(case: Case, simple: pl.DataFrame) -> float:
+    """How much of these slices of single ops, in nanoseconds a step, their arrays take at most; the rest starts the ops."""
+    if simple.is_empty():
+        return 0.0
+    first, last = take_smallest(simple["start_ns"]), take_largest(simple["end_ns"])
+    runs = runs_on_host(case).filter(pl.col("run_start").is_between(first, last)).drop_nulls("ran")
+    moved = runs["ran"].replace_strict(_bytes_of_ops(case), default=None, return_dtype=pl.Float64)
+    needed = runs.with_columns(needed=moved / HOST_BYTES_PER_NS + FUSED_HOST_OP_NS)
+    summed = needed.group_by(program="ran").agg(pl.col("needed").sum())
+    taken = simple.group_by("program").agg(pl.col("ns").sum())
+    known = taken.join(summed, on="program", how="left")
+    return case.per_step(known.select(ns=pl.min_horizontal("ns", pl.col("needed").cast(pl.Int64))))
+
+
+def _bytes_of_ops(case: Case) -> dict[str, int]:
+    """What each program reads and writes; most, of several with one name."""
+    found: dict[str, int] = {}
+    for name, _, hlo in programs_that_ran(case.trace):
+        key = name.rstrip("_")
+        found[key] = max(found.get(key, 0), _count_bytes(read_module(hlo)))
+    return found
+
+
+def _count_bytes(module: Module) -> int:
+    """Without the copy of an argument that the program updates: of a donated argument none is made."""
+    known = {one.id: one for one in module.instructions(module.entry)}
+    given = {number for number, one in known.items() if one.opcode == "parameter"}
+    working = [one for one in known.values() if one.opcode not in SILENT]
+    others = [one for one in working if one.opcode != "copy" or not given.issuperset(one.operands)]
+    return sum(touched_bytes(module, one, known) or 0 for one in others or working)
 
 
 def _compiled(case: Case) -> frozenset[str] | None:
@@ -46,14 +92,15 @@ def _compiled(case: Case) -> frozenset[str] | None:
     programs = programs_that_ran(case.trace)
     if not programs:
         return None
-    return frozenset(
-        name.rstrip("_") for name, _, hlo in programs if _count_kernels(hlo) > KERNELS_OF_EAGER_CALL
-    )
+    return frozenset(name.rstrip("_") for name, _, hlo in programs if not _is_single_op(read_module(hlo)))
 
 
-def _count_kernels(hlo: bytes) -> int:
-    module = read_module(hlo)
-    return sum(one.opcode not in SILENT for one in module.instructions(module.entry))
+def _is_single_op(module: Module) -> bool:
+    """Whether a program is one op of JAX that was called by itself, however many kernels that takes."""
+    working = [one for one in module.instructions(module.entry) if one.opcode not in SILENT]
+    names = {one.op_name for one in working if one.op_name}
+    is_one = len(names) == 1 and all(_OP.fullmatch(name) for name in names)
+    return is_one or len(working) <= KERNELS_OF_EAGER_CALL
 
 
 def _is_in_calls(case: Case, programs: frozenset[str]) -> pl.Series:

@@ -12,6 +12,7 @@ from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.program_runs import ProgramRuns, program_runs
 from stepscope.analysis.findings.programs.eager_programs import left_of_programs
+from stepscope.analysis.findings.programs.host_programs import program_of
 from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host.launch_bound import (
@@ -41,6 +42,7 @@ from stepscope.registers.calibration.launches import (
 )
 from stepscope.registers.policy.findings import (
     ACCOUNT_SAVES,
+    EAGER_CALLS,
     EAGER_DISTINCT_CALLS,
     KERNELS_OF_EAGER_CALL,
     WORTH_SHOWING,
@@ -66,7 +68,7 @@ def find(case: Case) -> Finding | None:
     owned = pl.concat([launches.owned, by_framework(case)])
     calls, runs = count_calls(case), program_runs(case)
     looped = _is_loop(case, calls, runs)
-    left = _left_by_account(case, owned, is_loop=looped)
+    left = _left_by_account(case, owned, calls)
     evidence = launches.evidence | {"calls_per_step": round(sum(calls.values()))}
     change, spread = _compile(case, runs, is_loop=looped)
     found = timed(
@@ -117,13 +119,14 @@ def _are_compiled(case: Case, calls: Mapping[str, float]) -> bool:
     return kernels > KERNELS_OF_EAGER_CALL * sum(calls.values())
 
 
-def _left_by_account(case: Case, owned: pl.DataFrame, *, is_loop: bool) -> Interval | None:
+def _left_by_account(case: Case, owned: pl.DataFrame, calls: Mapping[str, float]) -> Interval | None:
     """What a compiled program or traced function leaves on a CPU: no dispatch of single ops, and less of the ops other than products.
 
     It simplifies its graph, runs ops side by side, and writes into buffers that are free: none of this can an op by itself.
     """
     if case.trace.info.framework == "jax":
-        return None if case.has_device else left_of_programs(case, owned, is_loop=is_loop)
+        looped = [program_of(called_function(name)) for name, often in calls.items() if often >= EAGER_CALLS]
+        return None if case.has_device else left_of_programs(case, owned, looped)
     if case.trace.info.framework != "tensorflow":
         return None
     name = pl.col("name").cast(pl.String)
@@ -281,7 +284,7 @@ RULE: Rule[Case] = Rule(
     turn=140,
     page="ops",
     owns="`dispatch`, and the framework's own `python`, if JAX or TensorFlow runs a step as 10 or more programs or ops: five different ones, or one program of JAX as often",
-    change="as `launch-bound`, and kernels other than products are fused (25 to 35 % remain). Where a profile of JAX names the programs of its kernels, those of compiled functions stay as they are, and only single ops are fused; at least the longest call of a compiled function stays, at most all of them, and Python code that calls no program; if this is less than 3 % of the device's work, it does not count, and functions that a step calls 10 times or more are not called one by one any more; if the host reads a result after each call of a loop over one function, a turn takes 10 to 20 µs more, at best nothing where steps have equal numbers of turns. For TensorFlow on a CPU, all dispatch of single ops goes, at worst 85 % of it; so it does for JAX, where programs of single ops are fused and compiled functions stay",
+    change="as `launch-bound`, and kernels other than products are fused (25 to 35 % remain). Where a profile of JAX names the programs of its kernels, those of compiled functions stay as they are, and only single ops are fused; at least the longest call of a compiled function stays, at most all of them, and Python code that calls no program; if this is less than 3 % of the device's work, it does not count, and functions that a step calls 10 times or more are not called one by one any more; if the host reads a result after each call of a loop over one function, a turn takes 10 to 20 µs more, at best nothing where steps have equal numbers of turns. For TensorFlow on a CPU, all dispatch of single ops goes, at worst 85 % of it; so it does for JAX, where compiled functions stay, but not their calls if there are 10 or more; single ops are fused and take at most the time of their arrays, and buffers that they update are not copied",
     fix={
         "tensorflow": "Wrap the whole training step in @tf.function (jit_compile=True also fuses its ops).",
         ANY: "Put the whole training step, gradients and update included, under one jax.jit.",
