@@ -66,6 +66,8 @@ def test_the_gain_is_the_range_that_the_rounds_span() -> None:
         ((2.0, 2.5, 3.0), (1.6, 1.8, 2.1), True),
         ((2.0, 2.5, 3.0), (1.2, 1.5, 2.1), False),
         ((2.0, 2.0, 2.0), (1.9, 2.0, 2.1), True),
+        ((45.0, 100.0, 100.0), (164.0, 170.0, 175.0), True),  # shown as more than 100
+        ((45.0, 90.0, 99.0), (164.0, 170.0, 175.0), False),
     ],
 )
 def test_a_promise_is_right(
