@@ -71,6 +71,26 @@ PRODUCT = f"""\
   w = f32[64,{ROWS}] custom-call(b, inverse) target=__cublas$gemm op_name=jit(run)/dot_general
   out = (f32[64,{ROWS}]) tuple(w)
 """
+# The variance of a posterior: what the inverse is multiplied by from one side multiplies the product from the other.
+VARIANCE = f"""\
+  w = f32[64,{ROWS}] custom-call(b, inverse) target=__cublas$gemm op_name=jit(run)/dot_general
+  variance = f32[64] fusion(w, b) calls=squared
+  mean = f32[64] fusion(w, y) calls=weighted
+  out = (f32[64], f32[64]) tuple(variance, mean)
+"""
+SQUARED = f"""\
+squared:
+  w = f32[64,{ROWS}] parameter(0)
+  b = f32[64,{ROWS}] parameter(1)
+  each = f32[64,{ROWS}] multiply(w, b)
+  variance = f32[64] reduce(each) dims=1
+weighted:
+  w = f32[64,{ROWS}] parameter(0)
+  y = f32[{ROWS}] parameter(1)
+  ys = f32[64,{ROWS}] broadcast(y) dims=1
+  each = f32[64,{ROWS}] multiply(w, ys)
+  mean = f32[64] reduce(each) dims=1
+"""
 SOLVED = f"""\
 {LU}\
   right = f32[{ROWS},1] gather(y, order)

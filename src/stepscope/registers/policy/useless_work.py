@@ -208,6 +208,12 @@ INVERSE_ROWS_LEAST = policy(
     unit="rows of a matrix that is factored",
     why="below that a factorisation takes as long as the launches of its kernels, whichever it is",
 )
+SAME_DEEPEST = policy(
+    "SAME_DEEPEST",
+    12,
+    unit="instructions",
+    why="back from two values of a compiled program, to see whether they are the same: what a compiler computes twice is less",
+)
 INVERSE_LEFT_MOST = policy(
     "INVERSE_LEFT_MOST",
     0.8,

@@ -6,7 +6,18 @@ import pytest
 
 from stepscope.analysis.xla.factors.inverses import Factored, factored_matrices
 from stepscope.analysis.xla.hlo_module import Module
-from tests.builders.factors import INVERSE, LU, MADE, PRODUCT, ROWS, SOLVED, SQUARE, code_of
+from tests.builders.factors import (
+    INVERSE,
+    LU,
+    MADE,
+    PRODUCT,
+    ROWS,
+    SOLVED,
+    SQUARE,
+    SQUARED,
+    VARIANCE,
+    code_of,
+)
 from tests.builders.hlo import program
 
 SUMMED = f"""\
@@ -40,6 +51,37 @@ def test_products_with_an_inverse() -> None:
     assert found.lu == {"lu", "factor", "order"}
     assert found.solving == {"first", "second"}
     assert found.around == {"eye", "w"}
+    assert not found.is_squared  # the product is the result
+
+
+# What the product is multiplied by from the other side, computed anew in each kernel that reads it.
+AGAIN = """\
+  c = f32[64,512] exponential(b)
+"""
+NEAR = "near:\n  b = f32[64,512] parameter(0)\n  c = f32[64,512] exponential(b)\n"
+
+
+@pytest.mark.parametrize(
+    ("rest", "more", "is_squared"),
+    [
+        (VARIANCE, SQUARED, True),
+        (
+            VARIANCE.replace("custom-call(b,", "custom-call(c,").replace("  w =", f"  c = f32[64,{ROWS}] fusion(b) calls=near\n  w ="),
+            NEAR + SQUARED.replace("  each = f32[64,512] multiply(w, b)", AGAIN + "  each = f32[64,512] multiply(w, c)"),
+            True,
+        ),
+        (VARIANCE, SQUARED.replace("multiply(w, b)", "add(w, b)"), False),
+        (
+            VARIANCE,
+            SQUARED.replace("  each = f32[64,512] multiply(w, b)", AGAIN + "  each = f32[64,512] multiply(w, c)"),
+            False,
+        ),
+        (VARIANCE.replace("tuple(variance, mean)", "tuple(variance, w)"), SQUARED, False),
+    ],
+)  # fmt: skip
+def test_quadratic_forms(rest: str, more: str, is_squared: bool) -> None:
+    (found,) = found_in(code_of(INVERSE + rest, more=more))
+    assert (found.columns, found.is_squared) == (64, is_squared)
 
 
 def test_a_vector_that_a_fused_kernel_multiplies_by_the_inverse_and_a_determinant() -> None:

@@ -78,10 +78,12 @@ def _left_ns(matrix: Factored, lu: float, solving: float) -> tuple[float, float]
     best, worst = _solve_ns(matrix, whole)
     if not matrix.is_definite:
         return 2 * best, 2 * worst
-    # A quadratic form needs one solve, the square of its result; other products need two.
-    return _cholesky_ns(matrix.size, whole, SOLVE_ROW_WORST_NS, CHOLESKY_ROW_BEST_NS) + best, (
-        _cholesky_ns(matrix.size, whole, SOLVE_ROW_BEST_NS, CHOLESKY_ROW_WORST_NS) + 2 * worst
-    )
+    least = _cholesky_ns(matrix.size, whole, SOLVE_ROW_WORST_NS, CHOLESKY_ROW_BEST_NS)
+    most = _cholesky_ns(matrix.size, whole, SOLVE_ROW_BEST_NS, CHOLESKY_ROW_WORST_NS)
+    if not matrix.is_squared:
+        return least + 2 * best, most + 2 * worst
+    # The square of half a solve; a vector that the product is also multiplied by may be solved for on its own.
+    return least + best, most + worst + 2 * SOLVE_VECTOR_ROW_WORST_NS * matrix.size
 
 
 def _solve_ns(matrix: Factored, whole: float) -> tuple[float, float]:

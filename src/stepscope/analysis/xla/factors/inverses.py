@@ -27,6 +27,9 @@ _PART = "get-tuple-element"
 class Factored:
     """A matrix of `size` rows; `columns` of products with its inverse, 0 where it is not inverted.
 
+    `is_squared`: whether what is multiplied by it from one side is also multiplied from the other, as in a variance: then the factor's
+    half of a solve is enough, whose result is squared.
+
     `lu`: the instructions of the decomposition, `solving` those that apply it to the identity, `around` those of the products, and
     what makes the identity. `solves`: whether other right sides are solved for.
     """
@@ -35,6 +38,7 @@ class Factored:
     is_definite: bool = False
     solves: bool = False
     columns: int = 0
+    is_squared: bool = True
     lu: set[str] = field(default_factory=set)
     solving: set[str] = field(default_factory=set)
     around: set[str] = field(default_factory=set)
@@ -212,12 +216,12 @@ class _Body:
                 elif user.opcode == _PART and one is result:
                     self._readers(user)
                 else:
-                    found.columns += self._columns(user, one, found.size)
+                    found.columns += self._columns(user, one, found)
                     found.around.add(user.name)
         if not found.columns:
             raise _NotKnown
 
-    def _columns(self, user: Instruction, inverse: Instruction, size: int) -> int:
+    def _columns(self, user: Instruction, inverse: Instruction, found: Factored) -> int:
         """Of a product with the inverse."""
         if user.operands.count(inverse.id) != 1:
             raise _NotKnown
@@ -225,8 +229,51 @@ class _Body:
             result = next(user.shape.arrays(), user.shape)
             if inverse.id not in user.operands[:2]:
                 raise _NotKnown
-            return max(1, result.elements // size)
-        return self._columns_inside(user, user.operands.index(inverse.id), size)
+            found.is_squared = found.is_squared and self._is_squared(
+                user, user.operands[1 - user.operands.index(inverse.id)]
+            )
+            return max(1, result.elements // found.size)
+        found.is_squared = False
+        return self._columns_inside(user, user.operands.index(inverse.id), found.size)
+
+    def _is_squared(self, product: Instruction, other: int) -> bool:
+        """Whether all that reads a product with the inverse multiplies it by vectors or by what is on the other side already."""
+        side = self.values.source(Value((), other))
+        readers: list[Instruction] = []
+        waiting = [product]
+        while waiting:
+            for user in self._readers(waiting.pop()):
+                if user.opcode in MOVES or (user.opcode == _PART and user.index == 0):
+                    waiting.append(user)
+                elif user.opcode != _PART:
+                    readers.append(user)
+        made = self.values.source(Value((), product.id))
+        return (
+            side is not None
+            and made is not None
+            and bool(readers)
+            and all(self._multiplies(user, made, side) for user in readers)
+        )
+
+    def _multiplies(self, user: Instruction, made: Value, side: Value) -> bool:
+        """Whether a kernel multiplies the result of a product by a vector, or by the given side of it, and adds up."""
+        if is_matrix_product(user):
+            read = self.values.read(Value((), user.id))
+            return made in read and all(each == made or self._fits(each, side) for each in read)
+        if user.opcode != "fusion" or self.values.source(Value((), user.id)) is None:
+            return False
+        inside = [Value((user.id,), one.id) for one in self.module.instructions(user.called[0])]
+        products = [each for each in inside if made in self.values.read(each)]
+        return bool(products) and all(
+            self.values.one(each).opcode == "multiply"
+            and all(one == made or self._fits(one, side) for one in self.values.read(each))
+            for each in products
+            if self.values.one(each).opcode not in MOVES
+        )
+
+    def _fits(self, value: Value, side: Value) -> bool:
+        one = self.values.one(value)
+        return one.opcode == "broadcast" or self.values.are_same(value, side)
 
     def _columns_inside(self, user: Instruction, place: int, size: int) -> int:
         """Of a fused kernel that multiplies the inverse by a vector and adds up, or that holds a product."""
@@ -254,14 +301,12 @@ class _Body:
         """Whether the inverse is multiplied by a vector there, and added up along it."""
         others = [body[each] for each in one.operands if each not in mine]
         readers = [each for each in body.values() if one.id in each.operands]
-        is_vector = len(others) == 1 and others[0].opcode == "broadcast" and others[0].operands
-        source = body.get(others[0].operands[0]) if is_vector else None
-        is_vector = source is not None and source.shape.elements <= size
-        return (
-            is_vector
-            and bool(readers)
-            and all(each.opcode == "reduce" and each.shape.elements <= size for each in readers)
-        )
+        if len(others) != 1 or others[0].opcode != "broadcast" or not others[0].operands:
+            return False
+        source = body.get(others[0].operands[0])
+        if source is None or source.shape.elements > size or not readers:
+            return False
+        return all(each.opcode == "reduce" and each.shape.elements <= size for each in readers)
 
 
 def _is_solve(one: Instruction) -> bool:

@@ -9,7 +9,7 @@ from stepscope.analysis.xla.instruction_cost import FORMATS, is_matrix_product
 from stepscope.analysis.xla.loops import root_of
 from stepscope.formats.protobuf import fields
 from stepscope.lazy import dataclass
-from stepscope.registers.policy.useless_work import CALLS_DEEPEST
+from stepscope.registers.policy.useless_work import CALLS_DEEPEST, SAME_DEEPEST
 from stepscope.trace.problems import Problems
 
 MOVES = ("bitcast", "reshape", "copy", "convert", "transpose")
@@ -54,6 +54,19 @@ class Values:
                 return value
             value, body = before, self._bodies.get(before.around, {})
         return None
+
+    def are_same(self, first: Value, second: Value, depth: int = 0) -> bool:
+        """Whether both are computed alike: a compiler computes what is cheap again in each kernel that reads it."""
+        if first == second:
+            return True
+        one, other = self.one(first), self.one(second)
+        if depth > SAME_DEEPEST or _kind(one) != _kind(other):
+            return False
+        if one.opcode == "constant":
+            return number_of(one) is not None and number_of(one) == number_of(other)
+        pairs = list(zip(self.read(first), self.read(second), strict=False))
+        is_known = len(pairs) == len(one.operands) == len(other.operands) > 0
+        return is_known and all(self.are_same(*pair, depth + 1) for pair in pairs)
 
     def _before(self, value: Value, one: Instruction) -> Value | None:
         """The value that this one is, under another name or shape; None where it is computed here, or given to the program."""
@@ -111,6 +124,12 @@ def number_of(one: Instruction) -> float | None:
     if len(values) != 1 or isinstance(values[0], int) or len(values[0]) != struct.calcsize(written):
         return None
     return float(struct.unpack(written, values[0])[0])
+
+
+def _kind(one: Instruction) -> tuple[object, ...]:
+    """What it does and with how much, apart from what it reads; of what else it may say, it is compared as it is written."""
+    ways = (one.slices, one.config, one.direction, one.target, tuple(one.called))
+    return (one.opcode, one.shape.element, one.shape.elements, tuple(one.dimensions), *ways)
 
 
 def _by_id(module: Module, computation: int) -> dict[int, Instruction]:
