@@ -19,7 +19,6 @@ from stepscope.registers.policy.steps import PARTIAL_STEP
 from stepscope.trace.frames import take, take_largest, take_median
 from stepscope.trace.trace import Trace
 
-_NO_STEP = -1
 WINDOWS = {
     "device": pl.Int32,
     "step": pl.Int32,
@@ -117,22 +116,23 @@ def _of_device(trace: Trace, host: pl.DataFrame, device: int) -> pl.DataFrame:
     )
     ends = rows.select(pl.max_horizontal("end_ns", "last")).to_series()
     found = _chained(host, device, ends, _begins(rows, work))
-    return found.filter(pl.col("step") != _cut_short(trace, rows))
+    cut = _cut_short(trace, rows)
+    return found if cut is None else found.filter(pl.col("step") != cut)
 
 
-def _cut_short(trace: Trace, rows: pl.DataFrame) -> int:
+def _cut_short(trace: Trace, rows: pl.DataFrame) -> int | None:
     """The step of which the device had done only a part when the recording ended, or none.
 
     JAX waits for arrays that are still in use: where a step keeps none of its results, the device may be steps behind. Then the last
     steps have no work at all, and the one before them may have lost some.
     """
     if trace.info.framework != "jax" or trace.info.capture.get("last_step") is None:
-        return _NO_STEP
+        return None
     works = rows["works"].fill_null(0)
     done = works.filter(works > 0)
     is_behind = len(done) > 2 and works[-1] == 0 and (works[: len(done)] > 0).all()
     if not is_behind or done[-1] >= NEARLY_ALL * take_median(done[:-1]):
-        return _NO_STEP
+        return None
     return int(rows["step"][len(done) - 1])
 
 

@@ -6,8 +6,7 @@ import pytest
 
 from stepscope.analysis.findings.apply import apply_rules
 from stepscope.analysis.findings.finding import Finding
-from tests.builders.cases import case_of
-from tests.builders.factors import (
+from tests.analysis.xla.factors.codes import (
     INVERSE,
     KERNEL,
     MADE,
@@ -19,6 +18,7 @@ from tests.builders.factors import (
     VARIANCE,
     code_of,
 )
+from tests.builders.cases import case_of
 from tests.builders.hlo import program
 from tests.builders.programs import program_trace, runs_in_steps
 

@@ -6,7 +6,7 @@ import pytest
 
 from stepscope.analysis.xla.factors.inverses import factored_matrices
 from stepscope.analysis.xla.hlo_module import Module
-from tests.builders.factors import DIAGONAL, KERNEL, MADE, ROWS, SQUARE, code_of
+from tests.analysis.xla.factors.codes import DIAGONAL, KERNEL, MADE, ROWS, SQUARE, code_of
 from tests.builders.hlo import program
 
 # A joined product, of which XLA cuts out the part that belongs to the matrix.
@@ -49,6 +49,21 @@ kernel:
 {DIAGONAL}\
   sum = {SQUARE} add(near, diagonal)
 """
+# 2 z zᵀ, where a kernel computes 2z and another one z.
+DOUBLED = MADE.replace(
+    f"  zz = {SQUARE} custom-call(x, x) target=__cublas$gemm\n",
+    f"""\
+  l = f32[8] parameter(3)
+  two = f32[] constant() value=2
+  twos = f32[{ROWS},8] broadcast(two)
+  l0 = f32[{ROWS},8] broadcast(l) dims=1
+  z0 = f32[{ROWS},8] multiply(x, l0)
+  doubled = f32[{ROWS},8] multiply(z0, twos)
+  l1 = f32[{ROWS},8] broadcast(l) dims=1
+  z1 = f32[{ROWS},8] multiply(x, l1)
+  zz = {SQUARE} custom-call(doubled, z1) target=__cublas$gemm
+""",
+)
 # A product with its own transpose: of square arrays the contracted axes tell.
 SCALED = f"""\
 kernel:
@@ -76,6 +91,7 @@ def is_definite(made: str = MADE, kernel: str = KERNEL) -> bool:
         (MADE, KERNEL),
         (JOINED, KERNEL),
         (MADE, MATERN),
+        (DOUBLED, KERNEL),
         (MADE.replace("fusion(sq, zz)", "fusion(x, zz)"), BETWEEN),
         (MADE, SCALED),
         (SQUARES.format(axes="0,0"), SCALED),
@@ -105,6 +121,9 @@ def test_kernels_and_products_with_a_diagonal(made: str, kernel: str) -> None:
         (JOINED.replace("concatenate(x, other)", "concatenate(other, x)"), KERNEL),  # the part of the others
         (SQUARES.format(axes="1,0"), SCALED),  # x @ x
         (MADE, SCALED.replace("value=0.01", "value=-0.01")),
+        (DOUBLED.replace("value=2", "value=-2"), SCALED),
+        (DOUBLED.replace("multiply(x, l1)", "add(x, l1)"), KERNEL),
+        (DOUBLED.replace("multiply(x, l1)", "multiply(x2, l1)"), KERNEL),
         (MADE, BETWEEN.replace("z = f32[512,8] parameter(0)", "z = f32[512,8] parameter(0)").replace("dims=1,2", "dims=0,2")),
         # What the program is given may be anything.
         (MADE.replace(f"k = {SQUARE} fusion(sq, zz) calls=kernel", f"k = {SQUARE} parameter(4)"), KERNEL),

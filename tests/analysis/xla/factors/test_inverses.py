@@ -6,7 +6,7 @@ import pytest
 
 from stepscope.analysis.xla.factors.inverses import Factored, factored_matrices
 from stepscope.analysis.xla.hlo_module import Module
-from tests.builders.factors import (
+from tests.analysis.xla.factors.codes import (
     INVERSE,
     LU,
     MADE,
@@ -87,6 +87,16 @@ def test_quadratic_forms(rest: str, more: str, is_squared: bool) -> None:
 def test_a_vector_that_a_fused_kernel_multiplies_by_the_inverse_and_a_determinant() -> None:
     read = f"  alpha = f32[{ROWS}] fusion(inverse, y) calls=summed\n  out = (f32[{ROWS}]) tuple(alpha)\n"
     (found,) = found_in(code_of(INVERSE + DETERMINANT + read, more=SUMMED))
+    assert found.columns == 1
+
+
+def test_a_product_that_is_split_into_sums() -> None:
+    """Of four parts of the contracted axis: the product has one column all the same."""
+    inside = f"dotted:\n  i = {SQUARE} parameter(0)\n  y = f32[{ROWS},1] parameter(1)\n  d = f32[4,{ROWS},1] dot(i, y)\n"
+    read = (
+        f"  parts = f32[4,{ROWS},1] fusion(inverse, y) calls=dotted\n  out = (f32[4,{ROWS},1]) tuple(parts)\n"
+    )
+    (found,) = found_in(code_of(INVERSE + read, more=inside))
     assert found.columns == 1
 
 

@@ -150,8 +150,22 @@ class Definite:
         if not is_matrix_product(one) or len(read) < 2 or _scale(one) <= 0:
             return False
         if list(_result(one)) == [self._size, self._size]:
-            return read[0] == read[1] and self._is_transposed(one, value)
-        return self._at(read[0], start) == read[1] and self._is_narrow(read[1])
+            return self._are_alike(read[0], read[1]) and self._is_transposed(one, value)
+        part = self._at(read[0], start)
+        return part is not None and self._are_alike(part, read[1]) and self._is_narrow(read[1])
+
+    def _are_alike(self, first: Value, second: Value) -> bool:
+        """Whether two arrays are the same but for a positive scale, as 2z and z."""
+        if first == second:
+            return True
+        sides = [list(self._factors(each)) for each in (first, second)]
+        if any((self._number(each) or 0.0) < 0 for side in sides for _, each in side):
+            return False
+        one, other = ([term for term in side if not self._is_number(term[1])] for side in sides)
+        return len(one) == len(other) and all(
+            way == back and self._values.are_same(each, its)
+            for (way, each), (back, its) in zip(one, other, strict=True)
+        )
 
     def _at(self, value: Value, start: int) -> Value | None:
         """Of joined arrays the one that begins there."""

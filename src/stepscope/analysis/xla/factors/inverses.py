@@ -226,15 +226,19 @@ class _Body:
         if user.operands.count(inverse.id) != 1:
             raise _NotKnown
         if is_matrix_product(user):
-            result = next(user.shape.arrays(), user.shape)
             if inverse.id not in user.operands[:2]:
                 raise _NotKnown
-            found.is_squared = found.is_squared and self._is_squared(
-                user, user.operands[1 - user.operands.index(inverse.id)]
-            )
-            return max(1, result.elements // found.size)
+            side = user.operands[1 - user.operands.index(inverse.id)]
+            found.is_squared = found.is_squared and self._is_squared(user, side)
+            return self._columns_of(self.by_id.get(side), found.size)
         found.is_squared = False
         return self._columns_inside(user, user.operands.index(inverse.id), found.size)
+
+    def _columns_of(self, side: Instruction | None, size: int) -> int:
+        """Of what is multiplied by the inverse; a product itself may be split into parts of sums."""
+        if side is None:
+            raise _NotKnown
+        return max(1, side.shape.elements // size)
 
     def _is_squared(self, product: Instruction, other: int) -> bool:
         """Whether all that reads a product with the inverse multiplies it by vectors or by what is on the other side already."""
@@ -288,7 +292,8 @@ class _Body:
             if one.opcode in MOVES:
                 mine.add(one.id)
             elif one.opcode == "dot":
-                columns += max(1, one.shape.elements // size)
+                others = [body.get(each) for each in one.operands if each not in mine]
+                columns += self._columns_of(others[0] if others else None, size)
             elif one.opcode == "multiply" and self._is_summed(one, body, mine, size):
                 columns += 1
             else:
