@@ -397,6 +397,16 @@ def test_products_inside_of_a_decomposition_belong_to_it(kernel: str, of_product
     assert of_product not in found
     assert found["slow-op"].class_ == "advice"
     assert "torch.linalg.lu_factor" in found["slow-op"].fix
+    assert "cholesky_solve(y" not in found["slow-op"].fix
+
+
+def test_an_inverse_is_advised_to_become_a_solve() -> None:
+    """torch.linalg.inv solves with the identity: its kernels are of other ops inside of it."""
+    shapes = "[[4096,4096],[4096,4096]]"
+    outer = ["main  9  90  aten::linalg_inv_ex  op  -  -  -"]
+    rows = op(10, "aten::linalg_lu_factor_ex", PLAIN, shapes, "float,float", 20, 900)
+    found = found_in(*outer, *rows)["slow-op"]
+    assert found.class_ == "advice" and "torch.cholesky_solve(y, L)" in found.fix
 
 
 def test_the_softmax_of_a_loss_is_no_attention() -> None:

@@ -196,6 +196,30 @@ MASKED_PROGRAM_MOST = policy(
     unit="instructions",
     why="in larger programs it takes too long to follow what they are given to their attention",
 )
+FOLLOWED_TERMS_MOST = policy(
+    "FOLLOWED_TERMS_MOST",
+    200,
+    unit="terms and factors",
+    why="that a compiled program makes a matrix of, to see whether it is symmetric: kernels have some twenty",
+)
+INVERSE_ROWS_LEAST = policy(
+    "INVERSE_ROWS_LEAST",
+    256,
+    unit="rows of a matrix that is factored",
+    why="below that a factorisation takes as long as the launches of its kernels, whichever it is",
+)
+SAME_DEEPEST = policy(
+    "SAME_DEEPEST",
+    12,
+    unit="instructions",
+    why="back from two values of a compiled program, to see whether they are the same: what a compiler computes twice is less",
+)
+INVERSE_LEFT_MOST = policy(
+    "INVERSE_LEFT_MOST",
+    0.8,
+    unit="share of the time that an inverse or a decomposition takes",
+    why="that the middle of what replaces it may take: above it hardly pays, and the order of rounding errors changes",
+)
 UNUSED_ROWS_LEAST = policy(
     "UNUSED_ROWS_LEAST", 8, unit="positions", why="of fewer a product costs little more than of one"
 )
