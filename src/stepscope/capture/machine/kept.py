@@ -12,7 +12,7 @@ _REFERENCES = (
 
 
 def kept_bytes(torch: Any, tensors: list[Any]) -> dict[int, int]:
-    """By device, the bytes that nobody but us has any more; nothing where this version of PyTorch does not tell."""
+    """By device, the bytes that the job itself has released; empty where this version of PyTorch does not count the uses of a storage."""
     found: dict[int, dict[int, int]] = {}
     try:
         for each in tensors:

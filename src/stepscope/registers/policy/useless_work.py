@@ -176,7 +176,7 @@ SORTED_MULTIPLE_MOST = policy(
     "SORTED_MULTIPLE_MOST",
     128,
     unit="positions",
-    why="to which batches are rounded up, if all recorded lengths are multiples of it: a longer common factor comes by chance",
+    why="to which batches are rounded up, if all recorded lengths are multiples of it: a larger common factor says nothing of how they are rounded",
 )
 LOOP_OF_BATCHES_LEAST = policy(
     "LOOP_OF_BATCHES_LEAST",

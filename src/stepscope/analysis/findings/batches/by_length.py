@@ -28,7 +28,7 @@ def is_counted(sizes: Sequence[CountedLengths]) -> bool:
 
 
 def share_if_sorted(sizes: Sequence[CountedLengths], batches: float, is_rounded: bool) -> Share:
-    """What is left where the samples of so many batches are sorted together; `is_rounded`: to lengths like those that there are."""
+    """What is left where the samples of this number of batches are sorted together; `is_rounded`: to lengths like those that there are."""
     parts = _parts(sizes)
     samples = sum(each.calls * each.shape[0] for each in sizes) / sum(each.calls for each in sizes)
     count = max(1, round(batches))

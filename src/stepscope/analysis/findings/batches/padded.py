@@ -141,7 +141,7 @@ def _are_of_one_kind(counts: list[int], lengths: Collection[int]) -> bool:
     return max(counts) <= 1 or is_loop
 
 
-def _cover(sizes: tuple[CountedLengths, ...], lengths: set[int]) -> bool:
+def _cover(sizes: tuple[CountedLengths, ...], lengths: Collection[int]) -> bool:
     """Whether most lengths were counted, in enough batches to say how long samples are."""
     counted = {each.positions for each in sizes}
     return (

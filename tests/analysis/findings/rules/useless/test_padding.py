@@ -9,6 +9,7 @@ import pytest
 from stepscope.analysis.findings.batches.padded import bucket_shares
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.rules.useless import padding
 from stepscope.analysis.findings.rules.useless.padding import find
 from stepscope.analysis.lengths import CountedLengths
 from stepscope.trace.trace import Trace
@@ -67,9 +68,9 @@ def counted(mean: float, longest: float, of: str = "mask", length: int = LENGTH)
     return {"framework": "torch", "of": of, **size, "mean": mean, "longest": longest}
 
 
-def with_lengths(made: Case, *rows: dict[str, object]) -> Case:
+def with_lengths(made: Case, *rows: dict[str, object], framework: str = "pytorch") -> Case:
     """The same job, of which the capture counted lengths."""
-    info = dataclasses.replace(made.trace.info, capture={"lengths": list(rows)}, framework="pytorch")
+    info = dataclasses.replace(made.trace.info, capture={"lengths": list(rows)}, framework=framework)
     return case_of(Trace({**made.trace.tables, "traces": info.frame()}))
 
 
@@ -168,6 +169,20 @@ def test_a_step_with_many_batches_sorts_its_own() -> None:
     assert find(with_lengths(case_of_ops(*steps), *rows)) is None
 
 
+def test_programs_for_several_lengths(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where each length that masks samples was counted."""
+    monkeypatch.setattr(padding, "_lengths_in_programs", lambda case: {*OWN})
+    made = case_of_ops(*[lookups(length) for length in OWN])
+    rows = [{**each, "calls": 1} for each in with_counts(counted_alone(0.25), 0.25)]
+    found = find(with_lengths(made, *rows, framework="jax"))
+    assert found is not None
+    assert found.title == "Batches mix samples of all lengths, and are mostly padding"
+    assert "buckets" in found.fix
+    assert find(with_lengths(made, *rows[:1], framework="jax")) is None
+    twice = [{**each, "calls": 2} for each in rows]
+    assert find(with_lengths(made, *twice, framework="jax")) is None
+
+
 def test_kinds_of_texts_and_growing_texts_are_not_batches_to_be_sorted() -> None:
     """A query with passages, or a text that is a token longer with each call."""
     of_three = [lookups(length) + lookups(300) + lookups(200) for length in OWN]
@@ -185,7 +200,8 @@ def test_features_that_are_not_looked_up_are_seen_by_attention() -> None:
     found = find(with_lengths(made, *with_counts(rows, 0.25)))
     assert found is not None
     assert found.title == "Batches mix samples of all lengths, and are mostly padding"
-    assert find(with_lengths(made, *({**each, "mean": 0.9 * each["longest"]} for each in rows))) is None
+    full = [{**counted(0.95 * each, each, "mask", each), "shape": [8, each]} for each in (192, 160, 96)]
+    assert find(with_lengths(made, *full)) is None
 
 
 def test_batches_of_their_own_lengths_that_are_sorted() -> None:
