@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import polars as pl
+import pytest
 
 from stepscope.analysis.memory import DeviceMemory, memory_use, timeline
 from stepscope.analysis.steps.find import find_steps
@@ -86,6 +87,31 @@ def test_growth_wants_three_steps() -> None:
     rows = [at(4 + n, 100 * n + 50, 8, n, 8 * (n + 1)) for n in range(4)]
     assert used(events, *rows)[0].growth_bytes_per_step == 8
     assert used(TWO_STEPS, at(2, 20, 8, 1, 8))[0].growth_bytes_per_step is None
+
+
+@pytest.mark.parametrize(
+    ("kept", "growth"),
+    [
+        ([{"device": 0, "bytes": 4 * 6}], 2),
+        ([{"device": 0, "bytes": 4 * 9}], 0),
+        ([{"device": 1, "bytes": 4 * 6}], 8),
+        ([{"device": 0, "bytes": "24"}, 3], 8),
+        ("much", 8),
+        (None, 8),
+    ],
+)
+def test_what_the_capture_keeps_is_no_growth_of_the_job(kept: object, growth: int) -> None:
+    steps = "\n".join(f"main  {100 * n}  100  ProfilerStep#{n}  annotation" for n in range(4))
+    marks = "\n".join(f"main  {100 * n + 50}  0  [memory]  memory" for n in range(4))
+    rows = [
+        {"device": 0, "device_kind": "gpu", **at(4 + n, 100 * n + 50, 8, n, 8 * (n + 1))} for n in range(4)
+    ]
+    made = draft(
+        f"track  start  dur  name  kind\n{steps}\n{marks}",
+        memory=pl.DataFrame(rows, schema=TABLES["memory"]),
+    )
+    trace = finish(replace(made, info=replace(made.info, capture={"kept": kept})))
+    assert memory_use(trace, find_steps(trace))[0].growth_bytes_per_step == growth
 
 
 def test_steps_that_wait_in_the_queue_of_a_program_are_no_growth() -> None:

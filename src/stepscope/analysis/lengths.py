@@ -9,13 +9,17 @@ import msgspec
 from stepscope.trace.trace import Trace
 
 _Count = Annotated[int, msgspec.Meta(ge=1)]
+_Samples = Annotated[int, msgspec.Meta(ge=0)]
 _Length = Annotated[float, msgspec.Meta(gt=0)]
 
 OF_MASK, OF_IDS, TOLD = "mask", "ids", "lengths"
 
 
 class CountedLengths(msgspec.Struct, frozen=True):
-    """Of batches with this `shape` (samples, positions) in `calls`: the `mean` of all samples, and of the `longest` of each batch."""
+    """Of batches with this `shape` (samples, positions) in `calls`: the `mean` of all samples, and of the `longest` of each batch.
+
+    `counts` of samples: those of lengths up to one part of the positions, up to two parts, and so on; empty in older recordings.
+    """
 
     framework: str
     of: Literal["mask", "ids", "lengths"]
@@ -23,6 +27,7 @@ class CountedLengths(msgspec.Struct, frozen=True):
     calls: _Count
     mean: _Length
     longest: _Length
+    counts: tuple[_Samples, ...] = ()
 
     @property
     def positions(self) -> int:

@@ -4,6 +4,7 @@ The peak is the largest total that the allocator reported; without totals it is 
 recorded. An allocation is live at the peak if it came before it and was not yet freed. Memory that was taken
 before the recording shows up only in the totals: it is the row of kind `unknown`, and `known_share` says how much of the
 peak the recording explains. Growth is the median change of the total from the end of one step to the end of the next.
+What grows only because the capture keeps tensors until its window closes, as its sidecar says, is left out of it.
 Inside a compiled program no allocator is asked: a row of source `hlo` tells what the program takes (`program_memory`).
 """
 
@@ -199,7 +200,9 @@ def _of_device(trace: Trace, steps: Steps, found: Recorded) -> DeviceMemory:
         capacity_bytes=_capacity(trace, kind, device),
         timeline=timeline(rows),
         at_peak=found.live_at(at, peak),
-        growth_bytes_per_step=_growth(rows, steps, _queued(trace, steps, device)),
+        growth_bytes_per_step=_without_kept(
+            trace, device, steps, _growth(rows, steps, _queued(trace, steps, device))
+        ),
         never_freed_bytes=_never_freed(trace, found.spans, steps) if found.has_addresses else None,
         fragmentation=round(1 - peak / reserved, 4)
         if reserved and peak is not None and reserved >= peak
@@ -351,6 +354,17 @@ def _growth(rows: pl.DataFrame, steps: Steps, queued: pl.Series | None) -> int |
     low, high = take_smallest(change), take_largest(change)
     # What is kept by accident is kept in every step; a level that only drifts is no growth.
     return int(take_median(change)) if high < 0 or low >= STEADY_GROWTH * high else 0
+
+
+def _without_kept(trace: Trace, device: int | None, steps: Steps, growth: int | None) -> int | None:
+    """Without what the capture keeps: it takes equally much of each step, until it has enough."""
+    noted = trace.info.capture.get("kept")
+    kept = sum(
+        each["bytes"]
+        for each in (noted if isinstance(noted, list) else [])
+        if isinstance(each, dict) and each.get("device") == device and isinstance(each.get("bytes"), int)
+    )
+    return max(0, growth - kept // len(steps.host)) if growth and growth > 0 and kept > 0 else growth
 
 
 def _queued(trace: Trace, steps: Steps, device: int | None) -> pl.Series | None:

@@ -17,7 +17,7 @@ from stepscope.capture.files.published import Published
 from stepscope.capture.files.run_folder import RunName, run_of
 from stepscope.capture.files.writer import SIDECAR, Recorded, Staging, named
 from stepscope.capture.light import LightWindow
-from stepscope.capture.machine import debug_settings, frozen, matrices
+from stepscope.capture.machine import debug_settings, frozen, kept, matrices
 from stepscope.capture.machine.labels import Labels
 from stepscope.capture.machine.lengths import Lengths
 from stepscope.capture.machine.telemetry import Telemetry
@@ -224,6 +224,7 @@ class Window:
             note["matrices"] = matrices.look([backend.name for backend in self._backends])
             note["labels"] = self._labels.count()
             note["lengths"] = self._lengths.count()
+            note["kept"] = kept.rows(self._labels.kept, self._lengths.kept)
             note["frozen"] = frozen.look([backend.name for backend in self._backends])
         self._labels.forget()
         self._lengths.forget()
@@ -334,6 +335,7 @@ class Window:
             "matrices": [],
             "labels": [],
             "lengths": [],
+            "kept": [],
             "frozen": [],
         }
 

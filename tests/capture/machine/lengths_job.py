@@ -40,6 +40,7 @@ def usual() -> None:
     ids = padded()
     TABLE(ids)
     FLAGS((ids != 0).long())
+    TABLE(torch.arange(64).expand(4, 64))
     TABLE(padded(48, (47, 48, 48, 48), pad=3).flip(1))
     seen = torch.arange(64) < torch.tensor([[20], [32], [8], [12]])
     attend(seen[:, None, None].expand(4, 2, 64, 64))

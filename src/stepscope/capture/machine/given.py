@@ -1,7 +1,8 @@
-"""Arrays of NumPy that compiled functions of JAX are given: copies of a few, while a window records.
+"""Arrays that compiled functions of JAX are given: a few of them, while a window records, as copies where they are NumPy's.
 
-JAX copies them to the device, and once the call is over nothing has them any more. It calls one hook after each call of a function that
-it has compiled (with which it looks for NaNs): where it is free, it is ours for a few calls.
+JAX copies those of NumPy to the device, and once the call is over nothing has them any more; nor has it most batches that were sent before
+the call. It calls one hook after each call of a function that it has compiled (with which it looks for NaNs): where it is free, it is
+ours for a few calls.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _MOST_BYTES = 16 << 20
 
 
 class GivenArrays:
-    """Of one window; `wanted` says which arrays are copied."""
+    """Of one window; `wanted` says which arrays are taken."""
 
     def __init__(self, wanted: Callable[[Any], bool]) -> None:
         self._wanted = wanted
@@ -28,13 +29,14 @@ class GivenArrays:
         self._arrays: list[Any] = []
         self._hook: Callable[..., None] = self._note
         self._hooks: Any = None
-        self._kind: Any = None
+        self._kinds: tuple[Any, Any] = (None, None)  # of arrays: NumPy's and JAX's
 
     def open(self) -> None:
         """Hear of calls from now on; of none, if JAX is another version, or the hook is taken."""
         try:
             hooks = sys.modules["jax._src.api"]._post_hook_state
-            self._kind = sys.modules["numpy"].ndarray
+            of_jax = getattr(sys.modules.get("jax._src.array"), "ArrayImpl", None)
+            self._kinds = sys.modules["numpy"].ndarray, of_jax
             if self._is_full() or hooks.get_global() is not None:
                 return
             hooks.set_global(self._hook)
@@ -52,7 +54,7 @@ class GivenArrays:
             return
 
     def taken(self) -> list[Any]:
-        """The copies, and none of them again."""
+        """The copies and the arrays of JAX, and none of them again."""
         self.close()
         arrays, self._arrays = self._arrays, []
         return arrays
@@ -64,21 +66,29 @@ class GivenArrays:
         """A compiled function was given these; whatever this raises would reach the job."""
         try:
             self._calls += 1
-            for each in _arrays_in((*arguments, *(options or {}).values()), self._kind):
+            for each in _arrays_in((*arguments, *(options or {}).values()), self._kinds):
                 if each.nbytes <= _MOST_ARRAY_BYTES and self._wanted(each) and not self._is_full():
-                    self._bytes += each.nbytes
-                    self._arrays.append(each.copy())
+                    self._take(each)
             if self._is_full():
                 self.close()
         except Exception:  # what does not tell: nothing is known of it
             return
 
+    def _take(self, array: Any) -> None:
+        """A copy of what may change; what may not is taken once."""
+        if type(array) is self._kinds[0]:
+            array = array.copy()
+        elif any(array is each for each in self._arrays):
+            return
+        self._bytes += array.nbytes
+        self._arrays.append(array)
 
-def _arrays_in(given: tuple[Any, ...], kind: Any) -> Iterator[Any]:
+
+def _arrays_in(given: tuple[Any, ...], kinds: tuple[Any, Any]) -> Iterator[Any]:
     """Arrays, and those in tuples, lists and dictionaries, as batches are."""
     for each in given:
-        if type(each) is kind:
+        if type(each) in kinds:
             yield each
         elif isinstance(each, (tuple, list, dict)):
             parts = each.values() if isinstance(each, dict) else each
-            yield from (part for part in islice(parts, _MOST_PARTS) if type(part) is kind)
+            yield from (part for part in islice(parts, _MOST_PARTS) if type(part) in kinds)

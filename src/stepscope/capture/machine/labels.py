@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from stepscope.capture.machine.ears import Ears, Function, is_transformed
+from stepscope.capture.machine.kept import kept_bytes
 from stepscope.capture.machine.matrices import SWITCH, has_room
 
 _EARS = Ears([Function("torch._C._nn", name, name) for name in ("cross_entropy_loss", "nll_loss_nd")])
@@ -45,6 +46,7 @@ class Labels:
         self._bytes = 0
         self._torch: Any = None
         self._devices: tuple[str, ...] = ()
+        self.kept: dict[int, int] = {}  # bytes on each GPU that would be free without us, once counted
 
     def start(self, frameworks: Iterable[str]) -> None:
         """Listen from now on, if PyTorch is one of them and the switch is not off."""
@@ -100,6 +102,7 @@ class Labels:
         """framework, shape and dtype (of the logits), calls, labels, ignored (share of the labels); empty where there are none."""
         self.pause()
         calls, self._calls = self._calls, []
+        self.kept = kept_bytes(self._torch, [each.target for each in calls])
         try:
             return self._counted(calls) if calls else []
         except Exception:  # a device in error: the rest of the recording is worth having

@@ -2,7 +2,7 @@
 
 A profile has shapes and no values: a batch that is mostly padding looks as a full one does. While a window is open, three functions
 of PyTorch are wrapped; a few of the ids, masks and lengths that they are given are kept, and looked at once the window has closed.
-Of JAX, the ids that are still on a device then are looked at, and those that compiled functions were given as arrays of NumPy. Inside
+Of JAX, those that compiled functions were given are looked at, or else the ids that are still on a device then. Inside
 of a step nothing is launched, and nothing that fails reaches the job. Only how long samples are is written, never what they say.
 """
 
@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from stepscope.capture.machine.ears import Ears, Function, is_transformed
 from stepscope.capture.machine.given import GivenArrays
+from stepscope.capture.machine.kept import kept_by_jax, kept_bytes
 from stepscope.capture.machine.matrices import SWITCH, devices_of, has_room
 
 _EMBEDDING, _ATTENTION, _CTC = "embedding", "scaled_dot_product_attention", "ctc_loss"
@@ -30,10 +31,11 @@ _MASK_AT = 3  # the place of `attn_mask`
 _POSITIONS_LEAST = 32
 _SAMPLES_LEAST = 2
 _TABLE_LEAST = 16  # rows: what has fewer is a type or a flag
-_MOST_CALLS = 64
+_MOST_CALLS = 256
 _MOST_BYTES = 64 << 20  # that are kept until the window closes
 _MOST_ELEMENTS = 1 << 24  # of a mask that are looked at: what is computed of them takes memory
 _MASKED = -1e4  # a mask that is added has this or less
+_BINS = 64  # of the counts of samples by their lengths
 _MOST_ARRAYS = 16
 _MOST_ARRAY_BYTES = 4 << 20  # of an array of JAX, which is copied to the host
 
@@ -56,6 +58,7 @@ class Lengths:
         self._torch: Any = None
         self._given: GivenArrays | None = None  # where JAX is used
         self._devices: tuple[str, ...] = ()
+        self.kept: dict[int, int] = {}  # bytes on each GPU that would be free without us, once counted
 
     def start(self, frameworks: Iterable[str]) -> None:
         """Listen from now on, unless the switch is off."""
@@ -154,9 +157,10 @@ class Lengths:
             self._calls[same] = _Call(of, values.detach(), int(positions), version)
 
     def count(self) -> list[dict[str, Any]]:
-        """framework, of, shape, calls, mean and longest (of the batches, in positions); empty where there are none."""
+        """framework, of, shape, calls, mean and longest (of the batches, in positions), counts; empty where there are none."""
         self.pause()
         calls, self._calls = list(self._calls.values()), {}
+        self.kept = kept_bytes(self._torch, [each.values for each in calls])
         rows: list[dict[str, Any]] = []
         for framework in ("torch", "jax"):
             try:
@@ -168,8 +172,13 @@ class Lengths:
     def _in_jax(self) -> list[_Batch]:
         if self._given is None:
             return []
-        given = [_batch_of(sys.modules["numpy"], each) for each in self._given.taken()]
-        return given + _on_devices()
+        # What is on a device at the end was mostly given to a function before, and would count twice.
+        given = [each for each in self._given.taken() if _is_there(each)]
+        self.kept |= kept_by_jax(given)
+        given = given or _on_devices()
+        numpy = sys.modules["numpy"]
+        with sys.modules["jax"].transfer_guard("allow"):
+            return [_batch_of(numpy, each) for each in given]
 
     def _in_torch(self, calls: list[_Call]) -> list[_Batch]:
         torch = self._torch
@@ -197,14 +206,17 @@ class _Batch(NamedTuple):
 
 
 def _of_ids(torch: Any, ids: Any) -> Any:
-    """Up to the last id that is not the one that most samples end in, or from the first that is not the one that most begin with."""
+    """Up to the last id that is not the one that most samples end in, or from the first that is not the one that most begin with.
+
+    Nothing of what is the same for all samples: these are numbers of positions.
+    """
     count = ids.shape[1]
     places = torch.arange(1, count + 1, device=ids.device)
     after = ids != torch.mode(ids[:, -1]).values
     before = ids != torch.mode(ids[:, 0]).values
     ended = torch.where(after, places, 0).amax(1)
     begun = torch.where(before, places.flip(0), 0).amax(1)
-    return torch.where(ended.sum() <= begun.sum(), ended, begun)
+    return torch.where(ended.sum() <= begun.sum(), ended, begun) * (ids != ids[:1]).any()
 
 
 def _of_mask(torch: Any, mask: Any) -> Any:
@@ -225,43 +237,50 @@ def _as_told(torch: Any, told: Any) -> Any:
 _LOOKS: dict[str, Any] = {_IDS: _of_ids, _MASK: _of_mask, _TOLD: _as_told}
 
 
-def _on_devices() -> list[_Batch]:
+def _on_devices() -> list[Any]:
     """Ids that are on a device at the end of a step, as those of the batch are in most loops."""
-    jax, numpy = sys.modules["jax"], sys.modules["numpy"]
     if not getattr(sys.modules.get("jax._src.xla_bridge"), "_backends", None):
         return []
-    arrays = [each for each in jax.live_arrays() if _is_of_ids(each)][:_MOST_ARRAYS]
-    with jax.transfer_guard("allow"):
-        return [_batch_of(numpy, each) for each in arrays]
+    return [each for each in sys.modules["jax"].live_arrays() if _is_of_ids(each)][:_MOST_ARRAYS]
 
 
 def _batch_of(numpy: Any, array: Any) -> _Batch:
-    return _Batch(_IDS, array.shape[1], _of_array(numpy, array))
+    """Ids, or a mask of nothing but zeros and ones."""
+    values = numpy.asarray(array)
+    is_mask = values.min() >= 0 and values.max() <= 1
+    return _Batch(_MASK if is_mask else _IDS, array.shape[1], _of_array(numpy, values))
 
 
 def _has_shape_of_ids(array: Any) -> bool:
-    """Of two dimensions, samples and positions."""
-    if array.ndim != 2 or str(array.dtype) not in ("int32", "int64", "uint16"):
+    """Of two dimensions, samples and positions; a mask has them, too, unless it is a table of which positions see each other."""
+    dtype = str(array.dtype)
+    if array.ndim != 2 or dtype not in ("int32", "int64", "uint16", "bool"):
         return False
-    return bool(array.shape[0] >= _SAMPLES_LEAST and array.shape[1] >= _POSITIONS_LEAST)
+    samples, positions = array.shape
+    is_table = dtype == "bool" and samples == positions
+    return bool(samples >= _SAMPLES_LEAST and positions >= _POSITIONS_LEAST and not is_table)
 
 
 def _is_of_ids(array: Any) -> bool:
     """Of such a shape, and not too large to be copied."""
-    if array.is_deleted() or not _has_shape_of_ids(array):
-        return False
-    return len(array.devices()) == 1 and array.is_fully_addressable and array.nbytes <= _MOST_ARRAY_BYTES
+    return _is_there(array) and _has_shape_of_ids(array) and array.nbytes <= _MOST_ARRAY_BYTES
 
 
-def _of_array(numpy: Any, array: Any) -> list[int]:
+def _is_there(array: Any) -> bool:
+    """An array of NumPy, or one of JAX that a single device has and no function has taken over."""
+    if not hasattr(array, "is_deleted"):
+        return True
+    return not array.is_deleted() and len(array.devices()) == 1 and bool(array.is_fully_addressable)
+
+
+def _of_array(numpy: Any, ids: Any) -> list[int]:
     """As `_of_ids`."""
-    ids = numpy.asarray(array)
     places = numpy.arange(1, ids.shape[1] + 1)
     found = []
     for edge, counted in ((ids[:, -1], places), (ids[:, 0], places[::-1])):
         values, counts = numpy.unique(edge, return_counts=True)
         found.append(numpy.where(ids != values[counts.argmax()], counted, 0).max(1))
-    lengths = min(found, key=lambda each: each.sum())
+    lengths = min(found, key=lambda each: each.sum()) * (ids != ids[:1]).any()
     return [int(each) for each in lengths]
 
 
@@ -280,6 +299,15 @@ def _joined(framework: str, batches: list[_Batch]) -> list[dict[str, Any]]:
             "calls": len(found),
             "mean": sum(map(sum, found)) / (len(found) * samples),
             "longest": sum(map(max, found)) / len(found),
+            "counts": _counts(positions, [length for each in found for length in each]),
         }
         for (of, samples, positions), found in alike.items()
     ]
+
+
+def _counts(positions: int, lengths: list[int]) -> list[int]:
+    """How many samples are up to 1/64 of the positions long, up to 2/64, and so on."""
+    counts = [0] * _BINS
+    for length in lengths:
+        counts[max(0, -(-length * _BINS // positions) - 1)] += 1
+    return counts

@@ -148,6 +148,42 @@ SORTED_MOST = policy(
     unit="times the mean length of samples",
     why="that batches have at most which are made of samples of similar length: samplers sort within some fifty batches, so that the longest sample of a batch is a little above the mean one",
 )
+SORTED_TOGETHER_LEAST = policy(
+    "SORTED_TOGETHER_LEAST",
+    16,
+    unit="batches",
+    why="whose samples a sampler sorts together at least, where their lengths were counted: those of transformers and fairseq take fifty or the whole set",
+)
+SORTED_TOGETHER_MOST = policy(
+    "SORTED_TOGETHER_MOST",
+    128,
+    unit="batches",
+    why="that are sorted together at most: more leave hardly less padding",
+)
+SORTED_MORE_MOST = policy(
+    "SORTED_MORE_MOST",
+    1.5,
+    unit="× the batches of a step",
+    why="that are sorted together at most where a step has a list of texts and makes several batches of it: the next lists come later, unless there is a corpus",
+)
+SORTED_SLOWER_MOST = policy(
+    "SORTED_SLOWER_MOST",
+    1.1,
+    unit="× the time of the positions that are left",
+    why="at most, where a step sorts its own texts: its shortest batches do not fill a device, and the longest stay as they are",
+)
+SORTED_MULTIPLE_MOST = policy(
+    "SORTED_MULTIPLE_MOST",
+    128,
+    unit="positions",
+    why="to which batches are rounded up, if all recorded lengths are multiples of it: a larger common factor says nothing of how they are rounded",
+)
+LOOP_OF_BATCHES_LEAST = policy(
+    "LOOP_OF_BATCHES_LEAST",
+    4,
+    unit="batches in a step",
+    why="that are a list of texts in parts: two or three are the two sides of a translation, or a query with a passage that fits and one that does not, whose order is that of their partners",
+)
 PADDING_LEFT_MOST = policy(
     "PADDING_LEFT_MOST",
     0.75,

@@ -9,6 +9,7 @@ import pytest
 from stepscope.analysis.findings.batches.padded import bucket_shares
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding
+from stepscope.analysis.findings.rules.useless import padding
 from stepscope.analysis.findings.rules.useless.padding import find
 from stepscope.analysis.lengths import CountedLengths
 from stepscope.trace.trace import Trace
@@ -67,9 +68,9 @@ def counted(mean: float, longest: float, of: str = "mask", length: int = LENGTH)
     return {"framework": "torch", "of": of, **size, "mean": mean, "longest": longest}
 
 
-def with_lengths(made: Case, *rows: dict[str, object]) -> Case:
+def with_lengths(made: Case, *rows: dict[str, object], framework: str = "pytorch") -> Case:
     """The same job, of which the capture counted lengths."""
-    info = dataclasses.replace(made.trace.info, capture={"lengths": list(rows)}, framework="pytorch")
+    info = dataclasses.replace(made.trace.info, capture={"lengths": list(rows)}, framework=framework)
     return case_of(Trace({**made.trace.tables, "traces": info.frame()}))
 
 
@@ -128,6 +129,79 @@ def test_batches_of_their_own_lengths_that_are_mostly_padding() -> None:
         assert found.evidence["mean_length"] == round(0.4 * sum(OWN) / 4)
         assert found.saves_ns_per_step == pytest.approx((1 - 0.4 * 1.25**0.5) * 430_000, rel=0.1)
         assert found.speedup.high / found.speedup.low < 1.6
+
+
+def with_counts(rows: list[dict[str, object]], share: float) -> list[dict[str, object]]:
+    """Of samples as long as this share of the positions, and one of 32 as long as the longest."""
+    counts = [0] * 64
+    counts[round(64 * share) - 1], counts[-1] = 31 * 3, 3
+    return [each | {"counts": counts} for each in rows]
+
+
+def saved(found: Finding | None) -> float:
+    assert found is not None
+    return found.saves_ns_per_step / 430_000
+
+
+def test_counts_say_what_is_left_of_sorted_batches() -> None:
+    """One of 32 samples fills its batch: sorted with those of 16 to 128 batches, one batch of 32 is as long as before."""
+    rows = with_counts(counted_alone(0.25), 0.25)
+    alone = find(with_lengths(case_of_ops(*[lookups(length) for length in OWN]), *rows))
+    assert saved(alone) == pytest.approx(1 - (0.25 + 0.75 / 32), abs=0.07)
+    fixed = with_counts([counted(140, 512, "ids")], 0.25)
+    at_once = find(with_lengths(case_of_ops(*[lookups()] * 4), *fixed))
+    assert at_once is not None
+    assert at_once.title == "Batches mix samples of all lengths, and are mostly padding"
+    assert saved(at_once) == pytest.approx(1 - (0.25 + 0.75 / 32), abs=0.07)
+
+
+def test_a_step_with_many_batches_sorts_its_own() -> None:
+    """Of four batches, the longest samples take one; where only the mean is known, nothing is said."""
+    shuffled = [lookups(length) for length in OWN]
+    steps = [[op for each in shuffled for op in each[:3]]] * 4
+    rows = [{**each, "calls": 4} for each in counted_alone(0.25)]
+    found = find(with_lengths(case_of_ops(*steps), *with_counts(rows, 0.25)))
+    assert found is not None
+    assert "Steps have sequences of 300 to 512." in found.detail
+    assert found.evidence["mean_length"] == round(0.25 * sum(OWN) / 4)
+    assert 1 / found.speedup.high < 1 - 0.45 * found.share
+    assert 1.5 < found.speedup.mid < 2.6
+    assert find(with_lengths(case_of_ops(*steps), *rows)) is None
+
+
+def test_programs_for_several_lengths(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where each length that masks samples was counted."""
+    monkeypatch.setattr(padding, "_lengths_in_programs", lambda case: {*OWN})
+    made = case_of_ops(*[lookups(length) for length in OWN])
+    rows = [{**each, "calls": 1} for each in with_counts(counted_alone(0.25), 0.25)]
+    found = find(with_lengths(made, *rows, framework="jax"))
+    assert found is not None
+    assert found.title == "Batches mix samples of all lengths, and are mostly padding"
+    assert "buckets" in found.fix
+    assert find(with_lengths(made, *rows[:1], framework="jax")) is None
+    twice = [{**each, "calls": 2} for each in rows]
+    assert find(with_lengths(made, *twice, framework="jax")) is None
+
+
+def test_kinds_of_texts_and_growing_texts_are_not_batches_to_be_sorted() -> None:
+    """A query with passages, or a text that is a token longer with each call."""
+    of_three = [lookups(length) + lookups(300) + lookups(200) for length in OWN]
+    rows = [counted(0.25 * each, 0.98 * each, "ids", each) for each in (*OWN, 200)]
+    assert find(with_lengths(case_of_ops(*of_three), *with_counts(rows, 0.25))) is None
+    growing = [[op for length in (96, 97, 98, 99) for op in lookups(length)]] * 4
+    rows = [counted(30, each, "ids", each) for each in (96, 97, 98, 99)]
+    assert find(with_lengths(case_of_ops(*growing), *with_counts(rows, 0.25))) is None
+
+
+def test_features_that_are_not_looked_up_are_seen_by_attention() -> None:
+    """As those of speech, with a mask of which positions are there."""
+    made = case(lengths=(192, 160, 96))
+    rows = [{**counted(0.25 * each, each, "mask", each), "shape": [8, each]} for each in (192, 160, 96)]
+    found = find(with_lengths(made, *with_counts(rows, 0.25)))
+    assert found is not None
+    assert found.title == "Batches mix samples of all lengths, and are mostly padding"
+    full = [{**counted(0.95 * each, each, "mask", each), "shape": [8, each]} for each in (192, 160, 96)]
+    assert find(with_lengths(made, *full)) is None
 
 
 def test_batches_of_their_own_lengths_that_are_sorted() -> None:

@@ -35,14 +35,17 @@ _RECURRENT = r"^aten::_(cudnn|miopen)_(rnn|rnn_backward)$"
 _COUNTED_TITLE = "Batches are padded to the longest sample of all"
 _MIXED_TITLE = "Batches mix samples of all lengths, and are mostly padding"
 _SORT = "Put samples of similar length together: a sampler that sorts by length (group_by_length=True in the Trainer of transformers), or batches of a fixed number of tokens instead of samples. Or pack samples into one sequence (torch.nested, varlen attention)."
+_SORT_COMPILED = "Put samples of similar length together: sort texts by length before they are batched, and pad each batch to the next of a few lengths (buckets), each compiled once. Or pack samples into one sequence, with a mask of segments."
 _COMPARES = ("aten::eq", "aten::ne")
 _FILLS = ("aten::masked_fill", "aten::masked_fill_")
 
 
 def find(case: Case) -> Finding | None:
     """A mask that differs between samples hides the padding; one length in all steps is that of the longest of all data."""
-    batches = padded(case, _length_in_programs(case) if case.runs_programs else _padded_length(case))
-    if batches is None:
+    compiled = _lengths_in_programs(case) if case.runs_programs else set()
+    masked = _padded_length(case) if not case.runs_programs else min(compiled) if len(compiled) == 1 else None
+    batches = padded(case, masked, compiled)
+    if batches is None or (case.runs_programs and case.device is None and batches.counted is None):
         return None
     found = _on_device(case, batches) if case.has_device else _on_host(case, batches)
     if found is not None and batches.counted is not None:
@@ -60,11 +63,9 @@ def _on_device(case: Case, batches: Padded) -> Finding | None:
         return None
     # The work of attention grows with the square of the length.
     square = (pl.col("class") == "attention") | pl.col("event").is_in(_of_scores(case).implode())
-    power = pl.when(square).then(2).otherwise(1)
+    ends = zip(("least", "most"), batches.left(of_squares=False), batches.left(of_squares=True), strict=True)
     chosen = kernels.select(
-        "event",
-        least=pl.lit(batches.least, pl.Float64) ** power,
-        most=pl.lit(batches.most, pl.Float64) ** power,
+        "event", **{end: pl.when(square).then(squared).otherwise(left) for end, left, squared in ends}
     )
     shortened = _with_recurrent_launches(case, shorten_kernels(case, chosen), batches)
     changed = _with_batch(case, shortened, batches)
@@ -80,8 +81,8 @@ def _found(
 ) -> Finding:
     words, evidence = _words(batches), _evidence(batches)
     found = timed(case, RULE, owned, changed, _describe(batches), evidence, accounted=accounted, **words)
-    if batches.is_mixed and not case.runs_programs:
-        found.fix = _SORT
+    if batches.is_mixed:
+        found.fix = _SORT_COMPILED if case.runs_programs else _SORT
     return found
 
 
@@ -89,7 +90,8 @@ def _left(case: Case, batches: Padded, ns: float, square_ns: float) -> Interval:
     """What is left of the step by the account, of which so much shrinks, a part of it by the square."""
     square = square_ns / case.step_ns
     linear = ns / case.step_ns - square
-    least, most = (1 - linear * (1 - left) - square * (1 - left**2) for left in (batches.least, batches.most))
+    ends = zip(batches.left(of_squares=False), batches.left(of_squares=True), strict=True)
+    least, most = (1 - linear * (1 - left) - square * (1 - squared) for left, squared in ends)
     return Interval(least, (least * most) ** 0.5, most)
 
 
@@ -132,8 +134,8 @@ def _words(batches: Padded) -> dict[str, Any]:
 
 def _kernels_on_batch(case: Case, kernels: pl.DataFrame, batches: Padded) -> pl.DataFrame:
     """Those of the kernels that work on the counted positions of the samples: nothing else is less for shorter ones."""
-    if case.runs_programs and batches.counted is not None:
-        return kernels.filter(~pl.col("event").is_in(_of_weights_alone(case, batches.counted).implode()))
+    if case.runs_programs:
+        return kernels.filter(~pl.col("event").is_in(_of_weights_alone(case, batches).implode()))
     ops = _ops_on_batch(case, batches)
     mine = case.trace.kernels.filter(pl.col("op").is_in(ops.implode()))["event"]
     return kernels.filter(pl.col("event").is_in(mine.implode()))
@@ -143,10 +145,14 @@ def _ops_on_batch(case: Case, batches: Padded) -> pl.Series:
     return pl.concat([on_batch(case.ops, each) for each in batches.all_counted]).unique()
 
 
-def _of_weights_alone(case: Case, counted: CountedLengths) -> pl.Series:
+def _of_weights_alone(case: Case, batches: Padded) -> pl.Series:
     """What compiled programs do on arrays without such positions; compilers join dimensions as they like, so any multiple will do."""
     ops = case.ops.select("event", shapes=pl.col("shapes").cast(pl.String)).drop_nulls()
-    alone = [text for text in ops["shapes"].unique() if not _has_positions(text, counted)]
+    alone = [
+        text
+        for text in ops["shapes"].unique()
+        if not any(_has_positions(text, each) for each in batches.all_counted)
+    ]
     found: pl.Series = ops.filter(pl.col("shapes").is_in(alone))["event"]
     return found
 
@@ -165,7 +171,9 @@ def _on_host(case: Case, batches: Padded) -> Finding | None:
     """The same of ops that the host computes."""
     computed = case.free(pl.col("part") == "host_compute")
     owned = computed.filter(~take(in_optimizer(case.trace.events), computed["named_by"]))
-    if batches.counted is not None:
+    if case.runs_programs:
+        owned = owned.filter(~pl.col("named_by").is_in(_of_weights_alone(case, batches).implode()))
+    elif batches.counted is not None:
         owned = owned.filter(pl.col("named_by").is_in(_ops_on_batch(case, batches).implode()))
     ns = case.per_step(owned)
     if ns < WORTH_A_FINDING * case.step_ns:
@@ -210,13 +218,12 @@ def _of_scores(case: Case) -> pl.Series:
     return named.gather(pl.concat(claims)).drop_nulls().unique() if claims else named.clear()
 
 
-def _length_in_programs(case: Case) -> int | None:
+def _lengths_in_programs(case: Case) -> set[int]:
     """The same of compiled programs; where they are compiled for several lengths, batches are not padded to one."""
-    if case.device is None or case.lengths["step"].n_unique() < STEPS_TO_KNOW_WARM_UP:
-        return None
+    if case.lengths["step"].n_unique() < STEPS_TO_KNOW_WARM_UP:
+        return set()
     codes = {hlo for _, _, hlo in programs_that_ran(case.trace)}
-    lengths = {padded_length(Module(hlo)) for hlo in codes} - {None}
-    return lengths.pop() if len(lengths) == 1 else None
+    return {length for length in (padded_length(Module(hlo)) for hlo in codes) if length is not None}
 
 
 def _padded_length(case: Case) -> int | None:
@@ -281,8 +288,8 @@ RULE: Rule[Case] = Rule(
     turn_without_device=108,
     page="ops",
     certainty=UNSURE_PADDING,
-    owns="the remaining `compute`, without a device the ops that the host computes, if all steps have sequences of the same length, and attention gets a mask per sample, or the capture counted how long samples are: by masks, by token ids that end in one value, or as a CTC loss is given them. In PyTorch also if each step has one length, but others have other ones, and they were counted to be mostly padding all the same: samples of all lengths come together. Nothing is found where they fill the batches",
-    change="all kernels except the optimizer's take 25 to 80 % of their time (if the capture counted lengths, the share of the longest sample of a batch, up to 1.2 times that, and where each length is compiled 0.75 to 1.2 times the next power of two; where that is more than three quarters, the mean share at best; where each batch has a length of its own, 1 to 1.25 times the mean share; in PyTorch only kernels of ops that are given a tensor of the batch shrink, by its samples and positions, and in compiled programs those whose shapes have no such dimension stay, and launches of cuDNN's recurrent networks shrink, too), attention kernels the square of that share, and copies of the batch to the device shrink likewise; at best, the host also makes the batch faster by the same share, as for batches padded to their own longest sample. Without a device, the same of the ops that the host computes",
+    owns="the remaining `compute`, without a device the ops that the host computes, if all steps have sequences of the same length, and attention gets a mask per sample, or the capture counted how long samples are: by masks, by token ids that end in one value, or as a CTC loss is given them. Also if each step has a batch of another length, or four or more batches of several lengths, and they were counted to be mostly padding all the same: samples of all lengths come together. Nothing is found where they fill the batches, or where lengths grow by one with each batch, as texts do that are generated",
+    change="all kernels except the optimizer's take 25 to 80 % of their time (if the capture counted lengths, the share of the longest sample of a batch, up to 1.2 times that, and where each length is compiled 0.75 to 1.2 times the next power of two; where that is more than three quarters, or batches have several lengths, what is left if the samples are sorted by their counted lengths and batched again: those of 16 to 128 batches together, or those of a step that has four or more, up to 1.5 times as many, and up to 1.1 times that; in older recordings, which say no more than the mean, 1 to 1.25 times the mean share; in PyTorch only kernels of ops that are given a tensor of the batch shrink, by its samples and positions, and in compiled programs those whose shapes have no such dimension stay, and launches of cuDNN's recurrent networks shrink, too), attention kernels the square of that share, or the mean square of the sorted lengths, and copies of the batch to the device shrink likewise; at best, the host also makes the batch faster by the same share, as for batches padded to their own longest sample. Without a device, the same of the ops that the host computes",
     fix={
         "pytorch": "Pad each batch to its own longest sample (in collate_fn), and put samples of similar length together (a sampler by length); or pack samples into one sequence (torch.nested, varlen attention).",
         "jax": "Pad batches to a few lengths (buckets), each compiled once, instead of to the longest sample of all.",
