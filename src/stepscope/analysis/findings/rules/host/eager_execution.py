@@ -58,10 +58,9 @@ from stepscope.registers.policy.findings import (
     TOP_NAMES,
     WORTH_SHOWING,
 )
-from stepscope.trace.columns import repeated
 from stepscope.trace.frames import take
 from stepscope.trace.lookup import is_named
-from stepscope.trace.scopes import ancestors, at_or_inside, sums_below
+from stepscope.trace.scopes import ancestors, sums_below
 
 _LOOP_TITLE = "A Python loop calls compiled programs one by one"
 _LOOP_FIX = "Put the loop itself under jax.jit: jax.lax.scan or jax.lax.fori_loop instead of Python, with what changes from call to call as its carry."
@@ -108,7 +107,7 @@ def _compile(case: Case, runs: ProgramRuns | None, *, is_loop: bool) -> tuple[Ch
     if runs is None:
         return _compiled_step(case, is_fused=not is_loop), None
     own = _own_python(case)
-    launching = _launches_turns(case, runs)
+    launching = _launching(case, runs, own)
     return _joined_programs(case, runs, own, launching), _choose_spread(case, runs, own, launching)
 
 
@@ -209,7 +208,7 @@ def _compiled_step(case: Case, *, is_fused: bool) -> Change:
     )
 
 
-def _joined_programs(case: Case, runs: ProgramRuns, own: pl.Series, launching: pl.Series) -> Change:
+def _joined_programs(case: Case, runs: ProgramRuns, own: pl.Series, launching: Mapping[str, float]) -> Change:
     """The same where the programs are known: functions that are compiled already stay as they are, and the ops between them are fused."""
     launched = captured(case)
     turn_least, turn_most = _turn_ns(runs)
@@ -235,28 +234,38 @@ def _joined_programs(case: Case, runs: ProgramRuns, own: pl.Series, launching: p
         calls = runs.calls_of_compiled(case.trace.events, ())
         smallest = _with_waits_of(smallest, case.plan)
     kept = take(calls.is_not_null(), case.plan.host["event"]).fill_null(False) | own
-    smallest = _with_host_of(smallest, case.plan, launching, TURN_LAUNCHES_MOST)
     smallest = _with_host_of(smallest, case.plan, kept)
-    largest = _with_host_of(largest, case.plan, launching, TURN_LAUNCHES_LEAST)
+    smallest = _with_launches(smallest, runs, launching, TURN_LAUNCHES_MOST)
+    largest = _with_launches(largest, runs, launching, TURN_LAUNCHES_LEAST)
     return Change(smallest, _with_host_of(largest, case.plan, _is_in_longest(case, joined)))
 
 
-def _launches_turns(case: Case, runs: ProgramRuns) -> pl.Series:
-    """Host work in which XLA launches what functions run that are called again and again: a compiled loop does so in each turn as well.
+def _launching(case: Case, runs: ProgramRuns, own: pl.Series) -> dict[str, float]:
+    """How long XLA takes to launch what functions run that are called again and again, by program: a compiled loop does so in each turn.
 
     Arguments, results and buffers are those of the whole loop, and so is what a graph needs to find them. Where the host reads a
-    result in each turn, what a turn takes beside its body is known, and has its launches.
+    result in each turn, what a turn takes beside its body is known, and has its launches; calls that Python code keeps apart stay.
     """
-    events, host = case.trace.events, case.plan.host
-    if runs.body is None or runs.is_read_each_turn:
-        return repeated(False, len(host), pl.Boolean)
-    once = runs.starts.filter("is_compiled")["program"].unique()
-    once = once.filter(~once.is_in(list(runs.repeated)))
-    calls = runs.calls_of_compiled(events, once.to_list())
-    inside = at_or_inside(events, is_named(events, _LAUNCHES_OF_RUN)) & calls.is_not_null()
-    inside &= ~at_or_inside(events, is_named(events, _UPDATES_GRAPH))
-    found: pl.Series = take(inside, host["event"]).fill_null(False)
+    if runs.body is None or runs.is_read_each_turn or (runs.loop is None and own.any()):
+        return {}
+    events = case.trace.events
+    updating = pl.select(pl.when(is_named(events, _UPDATES_GRAPH)).then(events["dur_ns"]).otherwise(0))
+    launching = events["dur_ns"] - sums_below(events, updating.to_series())
+    chosen = is_named(events, _LAUNCHES_OF_RUN) & events["step"].is_not_null()
+    left, found = _left_without_profiler(case, runs), {}
+    for program in runs.repeated:
+        inside = ancestors(events, are_calls(events, [program])).is_not_null()
+        ns = int(launching.filter(chosen & inside).sum())
+        found[program] = left * ns / max(1, len(case.lengths)) / runs.runs_in_a_step(program)
     return found
+
+
+def _left_without_profiler(case: Case, runs: ProgramRuns) -> float:
+    """What is left of the recorded time of calls of compiled functions."""
+    host = case.plan.host
+    calls = runs.calls_of_compiled(case.trace.events, ())
+    mine = host.filter(take(calls.is_not_null(), host["event"]).fill_null(False))
+    return int(mine[USUAL].sum()) / max(1, int(mine["recorded_ns"].sum()))
 
 
 def _own_python(case: Case) -> pl.Series:
@@ -284,13 +293,10 @@ def _is_in_longest(case: Case, calls: pl.Series) -> pl.Series:
     return by_call.select(pl.col("name").is_in(longest.implode()).fill_null(False)).to_series()
 
 
-def _with_host_of(plan: Plan, before: Plan, kept: pl.Series, share: float = 1.0) -> Plan:
-    """The plan with some of the host's work as it was, or a share of it."""
+def _with_host_of(plan: Plan, before: Plan, kept: pl.Series) -> Plan:
+    """The plan with some of the host's work as it was."""
     columns = [
-        pl.when(kept)
-        .then((before.host[name] * share).cast(plan.host[name].dtype))
-        .otherwise(pl.col(name))
-        .alias(name)
+        pl.when(kept).then(before.host[name]).otherwise(pl.col(name)).alias(name)
         for name in (*SPEEDS, "recorded_ns")
     ]
     return replace(plan, host=plan.host.with_columns(columns))
@@ -302,9 +308,22 @@ def _with_waits_of(plan: Plan, before: Plan) -> Plan:
     return _with_host_of(plan, before, before.host["cause"] == "sync")
 
 
-def _choose_spread(case: Case, runs: ProgramRuns, own: pl.Series, launching: pl.Series) -> Spread | None:
+def _with_launches(plan: Plan, runs: ProgramRuns, launching: Mapping[str, float], share: float) -> Plan:
+    """The plan in which launching takes a share of such a time before each run of a program."""
+    if not launching:
+        return plan
+    ns = pl.col("program").replace_strict(launching, default=0.0, return_dtype=pl.Float64) * share
+    firsts = runs.work.filter("first").select("event", launching=ns.cast(pl.Int64))
+    items = plan.items.join(firsts, on="event", how="left", maintain_order="left")
+    added = items["added_ns"] + items["launching"].fill_null(0)
+    return replace(plan, items=plan.items.with_columns(added_ns=added))
+
+
+def _choose_spread(
+    case: Case, runs: ProgramRuns, own: pl.Series, launching: Mapping[str, float]
+) -> Spread | None:
     """Where Python code stays beside the programs, what replaces the single ops may be Python code as well."""
-    launching_ns = int(case.plan.host[USUAL].filter(launching).sum()) / max(1, len(case.lengths))
+    launching_ns = sum(ns * runs.runs_in_a_step(program) for program, ns in launching.items())
     if _may_end_by_value(runs) or launching_ns > case.work_ns(case.plan):
         return OF_TURNS
     return OF_PYTHON if runs.loop is None and own.any() else None
@@ -352,7 +371,7 @@ RULE: Rule[Case] = Rule(
     turn=140,
     page="ops",
     owns="`dispatch`, and the framework's own `python`, if JAX or TensorFlow runs a step as 10 or more programs or ops: five different ones, or one program of JAX as often",
-    change="as `launch-bound`, and kernels other than products are fused (25 to 35 % remain). Where a profile of JAX names the programs of its kernels, those of compiled functions stay as they are, and only single ops are fused; at least the longest call of a compiled function stays, at most all of them, and Python code that calls no program; if this is less than 3 % of the device's work, it does not count, and functions that a step calls 10 times or more are not called one by one any more; if the host reads a result after each call of a loop over one function, a turn takes 10 to 20 µs more, at best nothing where steps have equal numbers of turns. For TensorFlow on a CPU, all dispatch of single ops goes, at worst 85 % of it; so it does for JAX, where programs of single ops are fused and compiled functions stay",
+    change="as `launch-bound`, and kernels other than products are fused (25 to 35 % remain). Where a profile of JAX names the programs of its kernels, those of compiled functions stay as they are, and only single ops are fused; at least the longest call of a compiled function stays, at most all of them, and Python code that calls no program; if this is less than 3 % of the device's work, it does not count, and functions that a step calls 10 times or more are not called one by one any more; if the host reads a result after each call of a loop over one function, a turn takes 10 to 20 µs more, at best nothing where steps have equal numbers of turns; else each turn of a loop over functions launches what they run, which takes 75 to 95 % of what XLA needs for it in a call. For TensorFlow on a CPU, all dispatch of single ops goes, at worst 85 % of it; so it does for JAX, where programs of single ops are fused and compiled functions stay",
     fix={
         "tensorflow": "Wrap the whole training step in @tf.function (jit_compile=True also fuses its ops).",
         ANY: "Put the whole training step, gradients and update included, under one jax.jit.",
