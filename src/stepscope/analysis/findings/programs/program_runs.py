@@ -65,7 +65,7 @@ class ProgramRuns:
         mine = pl.col("program").is_in([program for program in self.repeated if not is_private(program)])
         rows = self.work.filter(mine).group_by("program").agg(runs=pl.col("run").n_unique(), work=pl.len())
         often = rows.sort("runs", "work", "program", descending=[True, True, False])
-        if often.is_empty() or not has_few_between(len(self.starts), often["runs"].sum()):
+        if often.is_empty() or not has_few_between(len(self.starts), int(often["runs"].sum())):
             return None
         return str(often["program"][0])
 
@@ -122,7 +122,8 @@ def are_calls(events: pl.DataFrame, programs: Collection[str]) -> pl.Series:
     names = events["name"].filter(is_named(events, PROGRAM_CALLS)).cast(pl.String).unique()
     wanted = {program.rstrip("_") for program in programs}
     mine = [name for name in names if program_of(called_function(name)) in wanted]
-    return events["name"].cast(pl.String).is_in(mine)
+    found: pl.Series = events["name"].cast(pl.String).is_in(mine)
+    return found
 
 
 def program_runs(case: Case) -> ProgramRuns | None:
