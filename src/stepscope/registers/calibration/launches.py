@@ -140,6 +140,15 @@ WHILE_TURN_WORST_NS = measured(
     when="2026-11-18",
     seen="14.8 µs; presumably the host reads the condition before it launches the next turn, but the loop itself was not recorded",
 )
+_TURN_LAUNCHES = {
+    "unit": "share of what launching the kernels of a call takes the host",
+    "device": _JAX,
+    "how": "turn of jax.lax.fori_loop without the profiler, against the part of a call of the same body from Python in which XLA launches its kernel and two copies: five rounds of one job of a blind trial",
+    "when": "2026-11-19",
+    "seen": "0.76 to 0.93, with the launch that counts the turns",
+}
+TURN_LAUNCHES_LEAST = measured("TURN_LAUNCHES_LEAST", 0.75, **_TURN_LAUNCHES)
+TURN_LAUNCHES_MOST = measured("TURN_LAUNCHES_MOST", 0.95, **_TURN_LAUNCHES)
 LEAST_WAIT_CALL_NS = measured(
     "LEAST_WAIT_CALL_NS",
     3_000,

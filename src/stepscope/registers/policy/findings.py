@@ -304,6 +304,12 @@ KERNELS_OF_EAGER_CALL = policy(
     unit="kernels per call",
     why="an op of JAX that runs by itself is one kernel or two; a compiled program has more, and its elementwise ops are fused",
 )
+INSTRUCTIONS_OF_OP = policy(
+    "INSTRUCTIONS_OF_OP",
+    8,
+    unit="instructions that compute",
+    why="of 80 ops of JAX four have more by themselves (9 to 12: jnp.cross, hypot, median, allclose), and private ones that make random numbers: a program that has more, and one kernel, is a function whose ops were fused",
+)
 WARM_UP_STEPS = policy(
     "WARM_UP_STEPS", 3, unit="steps", why="more slow steps at the beginning are something else"
 )

@@ -29,7 +29,7 @@ from stepscope.analysis.findings.loops.picked_rows import (
     inputs_of,
     row_programs,
 )
-from stepscope.analysis.findings.program_runs import ProgramRuns, program_runs
+from stepscope.analysis.findings.programs.program_runs import ProgramRuns, program_runs
 from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import Rule
 from stepscope.analysis.host.causes import host_codes, is_wait

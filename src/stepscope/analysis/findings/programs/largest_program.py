@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.analysis.findings.case import Case
-from stepscope.analysis.findings.program_runs import program_runs
+from stepscope.analysis.findings.programs.program_runs import program_runs
 from stepscope.analysis.host.program_calls import PROGRAM_CALLS, name_call
 from stepscope.trace.lookup import is_named
 from stepscope.trace.scopes import at_or_inside

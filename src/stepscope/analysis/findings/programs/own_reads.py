@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from stepscope.analysis.findings.case import Case
-from stepscope.analysis.findings.program_runs import program_runs
+from stepscope.analysis.findings.programs.program_runs import program_runs
 from stepscope.native.host import replay as native
 from stepscope.registers.policy.host_code import CONDITION_BYTES_MOST
 from stepscope.trace.frames import take

@@ -7,7 +7,7 @@ returned, such as a cache of keys and values, and the host reads something betwe
 from __future__ import annotations
 
 from stepscope.analysis.findings.case import Case
-from stepscope.analysis.findings.program_runs import ProgramRuns
+from stepscope.analysis.findings.programs.program_runs import ProgramRuns
 from stepscope.analysis.xla.arguments import arguments_of, results_of
 from stepscope.analysis.xla.hlo_module import read_module
 from stepscope.analysis.xla.repeated_calls import codes_by_name

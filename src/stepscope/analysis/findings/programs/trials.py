@@ -10,7 +10,7 @@ import polars as pl
 
 from stepscope.analysis.account.host_timeline import within
 from stepscope.analysis.findings.case import Case
-from stepscope.analysis.findings.program_runs import program_runs
+from stepscope.analysis.findings.programs.program_runs import program_runs
 from stepscope.analysis.host.causes import host_codes
 from stepscope.native.host.lineage import COMPILE
 

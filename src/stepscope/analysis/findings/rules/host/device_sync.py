@@ -12,8 +12,8 @@ from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change, with_warm_caches
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.profiler_doubt import withdraw
-from stepscope.analysis.findings.program_runs import program_runs
 from stepscope.analysis.findings.programs.own_reads import own_reads
+from stepscope.analysis.findings.programs.program_runs import program_runs
 from stepscope.analysis.findings.programs.read_loops import acts_on_reads, goes_on_between_reads
 from stepscope.analysis.findings.programs.silent_waits import say_silence, with_silence
 from stepscope.analysis.findings.promise import left_by_replay, of_part

@@ -10,9 +10,15 @@ import polars as pl
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.finding import Finding, Interval
-from stepscope.analysis.findings.program_runs import ProgramRuns, program_runs
 from stepscope.analysis.findings.programs.eager_programs import left_of_programs
 from stepscope.analysis.findings.programs.host_programs import program_of
+from stepscope.analysis.findings.programs.own_functions import computing, has_few_between, own_functions
+from stepscope.analysis.findings.programs.program_runs import (
+    ProgramRuns,
+    are_calls,
+    called_name,
+    program_runs,
+)
 from stepscope.analysis.findings.promise import timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.rules.host.launch_bound import (
@@ -24,7 +30,9 @@ from stepscope.analysis.findings.rules.host.launch_bound import (
 from stepscope.analysis.findings.spread import OF_PYTHON, OF_TURNS, Spread
 from stepscope.analysis.host.causes import host_codes
 from stepscope.analysis.host.eager_calls import CALL, FUNCTION_CALL
-from stepscope.analysis.host.program_calls import PROGRAM_CALLS, called_function
+from stepscope.analysis.host.functions import where
+from stepscope.analysis.host.place import Place
+from stepscope.analysis.host.program_calls import PROGRAM_CALLS, called_function, name_call
 from stepscope.analysis.kernels.calls import MATRIX_OPS
 from stepscope.analysis.replay.plan import SPEEDS, USUAL, Plan
 from stepscope.native.host.lineage import FRAMEWORK
@@ -37,6 +45,8 @@ from stepscope.registers.calibration.launches import (
     FUSED_GAP_WORST_NS,
     PROGRAM_GAP_BEST_NS,
     PROGRAM_GAP_WORST_NS,
+    TURN_LAUNCHES_LEAST,
+    TURN_LAUNCHES_MOST,
     WHILE_TURN_BEST_NS,
     WHILE_TURN_WORST_NS,
 )
@@ -45,6 +55,7 @@ from stepscope.registers.policy.findings import (
     EAGER_CALLS,
     EAGER_DISTINCT_CALLS,
     KERNELS_OF_EAGER_CALL,
+    TOP_NAMES,
     WORTH_SHOWING,
 )
 from stepscope.trace.frames import take
@@ -55,6 +66,8 @@ _LOOP_TITLE = "A Python loop calls compiled programs one by one"
 _LOOP_FIX = "Put the loop itself under jax.jit: jax.lax.scan or jax.lax.fori_loop instead of Python, with what changes from call to call as its carry."
 _UNTIL_FIX = " If a value decides when it ends, jax.lax.while_loop tests it on the device."
 _GLUE = ["python", "compile", "sync"]
+_LAUNCHES_OF_RUN = r"^(\[\d+\] )?GpuExecutable::ExecuteThunks"
+_UPDATES_GRAPH = r"^command_buffer::update"
 _EXECUTOR = r"^Executor"  # of functions that are compiled already
 
 
@@ -67,7 +80,8 @@ def find(case: Case) -> Finding | None:
         return None
     owned = pl.concat([launches.owned, by_framework(case)])
     calls, runs = count_calls(case), program_runs(case)
-    looped = _is_loop(case, calls, runs)
+    body = _body(case, calls, runs)
+    looped = body is not None
     left = _left_by_account(case, owned, calls)
     evidence = launches.evidence | {"calls_per_step": round(sum(calls.values()))}
     change, spread = _compile(case, runs, is_loop=looped)
@@ -76,14 +90,15 @@ def find(case: Case) -> Finding | None:
         RULE,
         owned,
         change,
-        launches.detail + (_describe_loop(calls, runs) if looped else ""),
+        launches.detail + ("" if body is None else _describe_loop(case, body, calls, runs)),
         evidence,
         accounted=left,
         title=_LOOP_TITLE if looped else "",
         spread=spread,
     )
-    if looped:
-        found.fix = _LOOP_FIX + (_UNTIL_FIX if runs is not None and runs.is_read_each_turn else "")
+    if body is not None:
+        found.where = _callers(case, body)
+        found.fix = _LOOP_FIX + (_UNTIL_FIX if runs is not None and runs.is_read_between(body) else "")
     return found
 
 
@@ -92,23 +107,52 @@ def _compile(case: Case, runs: ProgramRuns | None, *, is_loop: bool) -> tuple[Ch
     if runs is None:
         return _compiled_step(case, is_fused=not is_loop), None
     own = _own_python(case)
-    return _joined_programs(case, runs, own), _choose_spread(runs, own)
+    launching = _launching(case, runs, own)
+    return _joined_programs(case, runs, own, launching), _choose_spread(case, runs, own, launching)
 
 
-def _is_loop(case: Case, calls: Mapping[str, float], runs: ProgramRuns | None) -> bool:
-    """Whether Python calls compiled programs again and again, instead of single ops."""
+def _body(case: Case, calls: Mapping[str, float], runs: ProgramRuns | None) -> str | None:
+    """The program that Python calls again and again, instead of single ops."""
     if runs is not None:
-        return runs.loop is not None
-    return len(calls) < EAGER_DISTINCT_CALLS and _are_compiled(case, calls)
+        return runs.body if runs.loop is not None or not _own_python(case).any() else None
+    body = _body_by_calls(case, calls)
+    if body is not None:
+        return body
+    if len(calls) >= EAGER_DISTINCT_CALLS or not _are_compiled(case, calls):
+        return None
+    often = _count_programs(calls)
+    size = computing(case.trace, list(often))
+    return max(often, key=lambda name: (often[name], size.get(name, 0)))
 
 
-def _describe_loop(calls: Mapping[str, float], runs: ProgramRuns | None) -> str:
-    if runs is None:
-        name = max(calls, key=lambda each: calls[each])
-        return f" A step calls {called_function(name)} {calls[name]:,.0f} times."
-    turns = int(runs.turns.sum()) / runs.steps
-    read = ", and the host reads a result after nearly every call" if runs.is_read_each_turn else ""
-    return f" A step calls {runs.name_of_loop()} {turns:,.0f} times{read}."
+def _body_by_calls(case: Case, calls: Mapping[str, float]) -> str | None:
+    """The same where no device runs programs that the recording names."""
+    often = _count_programs(calls)
+    own = own_functions(case.trace, [name for name, count in often.items() if count >= EAGER_CALLS])
+    if not own:
+        return None
+    most = max(sorted(own), key=lambda name: often[name])
+    return most if has_few_between(sum(often.values()), sum(often[name] for name in own)) else None
+
+
+def _count_programs(calls: Mapping[str, float]) -> dict[str, float]:
+    return {program_of(called_function(name)): count for name, count in calls.items()}
+
+
+def _describe_loop(case: Case, body: str, calls: Mapping[str, float], runs: ProgramRuns | None) -> str:
+    name = called_name(case.trace.events, body)
+    turns = calls.get(name_call(name), 0.0) if runs is None else runs.runs_in_a_step(body)
+    is_read = runs is not None and runs.is_read_between(body)
+    read = ", and the host reads a result after nearly every call" if is_read else ""
+    return f" A step calls {name} {turns:,.0f} times{read}."
+
+
+def _callers(case: Case, body: str) -> list[Place]:
+    """The functions with the loop: what calls the program, of the job if that is known."""
+    events = case.trace.events
+    calls = are_calls(events, [body]) & events["step"].is_not_null()
+    around = ancestors(events, events["kind"] == "python").filter(calls)
+    return where(case.trace, around.drop_nulls().unique(maintain_order=True))[:TOP_NAMES]
 
 
 def _are_compiled(case: Case, calls: Mapping[str, float]) -> bool:
@@ -165,7 +209,7 @@ def _compiled_step(case: Case, *, is_fused: bool) -> Change:
     )
 
 
-def _joined_programs(case: Case, runs: ProgramRuns, own: pl.Series) -> Change:
+def _joined_programs(case: Case, runs: ProgramRuns, own: pl.Series, launching: Mapping[str, float]) -> Change:
     """The same where the programs are known: functions that are compiled already stay as they are, and the ops between them are fused."""
     launched = captured(case)
     turn_least, turn_most = _turn_ns(runs)
@@ -192,7 +236,37 @@ def _joined_programs(case: Case, runs: ProgramRuns, own: pl.Series) -> Change:
         smallest = _with_waits_of(smallest, case.plan)
     kept = take(calls.is_not_null(), case.plan.host["event"]).fill_null(False) | own
     smallest = _with_host_of(smallest, case.plan, kept)
+    smallest = _with_launches(smallest, runs, launching, TURN_LAUNCHES_MOST)
+    largest = _with_launches(largest, runs, launching, TURN_LAUNCHES_LEAST)
     return Change(smallest, _with_host_of(largest, case.plan, _is_in_longest(case, joined)))
+
+
+def _launching(case: Case, runs: ProgramRuns, own: pl.Series) -> dict[str, float]:
+    """How long XLA takes to launch what functions run that are called again and again, by program: a compiled loop does so in each turn.
+
+    Arguments, results and buffers are those of the whole loop, and so is what a graph needs to find them. Where the host reads a
+    result in each turn, what a turn takes beside its body is known, and has its launches; calls that Python code keeps apart stay.
+    """
+    if runs.body is None or runs.is_read_each_turn or (runs.loop is None and own.any()):
+        return {}
+    events = case.trace.events
+    updating = pl.select(pl.when(is_named(events, _UPDATES_GRAPH)).then(events["dur_ns"]).otherwise(0))
+    launching = events["dur_ns"] - sums_below(events, updating.to_series())
+    chosen = is_named(events, _LAUNCHES_OF_RUN) & events["step"].is_not_null()
+    left, found = _left_without_profiler(case, runs), {}
+    for program in runs.repeated:
+        inside = ancestors(events, are_calls(events, [program])).is_not_null()
+        ns = int(launching.filter(chosen & inside).sum())
+        found[program] = left * ns / max(1, len(case.lengths)) / runs.runs_in_a_step(program)
+    return found
+
+
+def _left_without_profiler(case: Case, runs: ProgramRuns) -> float:
+    """What is left of the recorded time of calls of compiled functions."""
+    host = case.plan.host
+    calls = runs.calls_of_compiled(case.trace.events, ())
+    mine = host.filter(take(calls.is_not_null(), host["event"]).fill_null(False))
+    return int(mine[USUAL].sum()) / max(1, int(mine["recorded_ns"].sum()))
 
 
 def _own_python(case: Case) -> pl.Series:
@@ -235,9 +309,23 @@ def _with_waits_of(plan: Plan, before: Plan) -> Plan:
     return _with_host_of(plan, before, before.host["cause"] == "sync")
 
 
-def _choose_spread(runs: ProgramRuns, own: pl.Series) -> Spread | None:
+def _with_launches(plan: Plan, runs: ProgramRuns, launching: Mapping[str, float], share: float) -> Plan:
+    """The plan in which launching takes a share of such a time before each run of a program."""
+    if not launching:
+        return plan
+    ns = pl.col("program").replace_strict(launching, default=0.0, return_dtype=pl.Float64) * share
+    firsts = runs.work.filter("first").select("event", launching=ns.cast(pl.Int64))
+    items = plan.items.join(firsts, on="event", how="left", maintain_order="left")
+    added = items["added_ns"] + items["launching"].fill_null(0)
+    return replace(plan, items=plan.items.with_columns(added_ns=added))
+
+
+def _choose_spread(
+    case: Case, runs: ProgramRuns, own: pl.Series, launching: Mapping[str, float]
+) -> Spread | None:
     """Where Python code stays beside the programs, what replaces the single ops may be Python code as well."""
-    if _may_end_by_value(runs):
+    launching_ns = sum(ns * runs.runs_in_a_step(program) for program, ns in launching.items())
+    if _may_end_by_value(runs) or launching_ns > case.work_ns(case.plan):
         return OF_TURNS
     return OF_PYTHON if runs.loop is None and own.any() else None
 
@@ -284,7 +372,7 @@ RULE: Rule[Case] = Rule(
     turn=140,
     page="ops",
     owns="`dispatch`, and the framework's own `python`, if JAX or TensorFlow runs a step as 10 or more programs or ops: five different ones, or one program of JAX as often",
-    change="as `launch-bound`, and kernels other than products are fused (25 to 35 % remain). Where a profile of JAX names the programs of its kernels, those of compiled functions stay as they are, and only single ops are fused; at least the longest call of a compiled function stays, at most all of them, and Python code that calls no program; if this is less than 3 % of the device's work, it does not count, and functions that a step calls 10 times or more are not called one by one any more; if the host reads a result after each call of a loop over one function, a turn takes 10 to 20 µs more, at best nothing where steps have equal numbers of turns. For TensorFlow on a CPU, all dispatch of single ops goes, at worst 85 % of it; so it does for JAX, where compiled functions stay, but not their calls if there are 10 or more; single ops are fused and take at most the time of their arrays, and buffers that they update are not copied",
+    change="as `launch-bound`, and kernels other than products are fused (25 to 35 % remain). Where a profile of JAX names the programs of its kernels, those of compiled functions stay as they are, and only single ops are fused; at least the longest call of a compiled function stays, at most all of them, and Python code that calls no program; if this is less than 3 % of the device's work, it does not count, and functions that a step calls 10 times or more are not called one by one any more; if the host reads a result after each call of a loop over one function, a turn takes 10 to 20 µs more, at best nothing where steps have equal numbers of turns; else each turn of a loop over functions launches what they run, which takes 75 to 95 % of what XLA needs for it in a call. For TensorFlow on a CPU, all dispatch of single ops goes, at worst 85 % of it; so it does for JAX, where compiled functions stay, but not their calls if there are 10 or more; single ops are fused and take at most the time of their arrays, and buffers that they update are not copied",
     fix={
         "tensorflow": "Wrap the whole training step in @tf.function (jit_compile=True also fuses its ops).",
         ANY: "Put the whole training step, gradients and update included, under one jax.jit.",

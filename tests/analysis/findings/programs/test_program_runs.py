@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stepscope.analysis.findings.program_runs import ProgramRuns, program_runs
+from stepscope.analysis.findings.programs.program_runs import ProgramRuns, program_runs
 from tests.builders.cases import case_of_text, step, steps
 
 
@@ -45,7 +45,7 @@ def test_kernels_that_overlap_have_less_than_no_gap_between_them() -> None:
 
 def test_a_function_that_is_called_again_and_again_is_a_loop() -> None:
     found = runs_of(steps(*turns(30, read=False)))
-    assert (found.loop, found.name_of_loop()) == ("jit_turn", "turn")
+    assert found.loop == found.body == "jit_turn"
     assert found.turns.to_list() == [30, 30, 30]
     assert not found.is_read_each_turn and not found.ends_by_value
 

@@ -14,13 +14,20 @@ from functools import cached_property
 import polars as pl
 
 from stepscope.analysis.findings.case import Case
-from stepscope.analysis.host.program_calls import name_call
+from stepscope.analysis.findings.programs.host_programs import program_of
+from stepscope.analysis.findings.programs.own_functions import has_few_between, is_private, own_functions
+from stepscope.analysis.host.program_calls import PROGRAM_CALLS, called_function
 from stepscope.lazy import dataclass
-from stepscope.registers.policy.findings import EAGER_CALLS, KERNELS_OF_EAGER_CALL, MAJORITY, NEARLY_ALL
+from stepscope.registers.policy.findings import (
+    EAGER_CALLS,
+    KERNELS_OF_EAGER_CALL,
+    MAJORITY,
+    NEARLY_ALL,
+)
+from stepscope.trace.lookup import is_named
 from stepscope.trace.scopes import ancestors
 
 _TO_HOST = r"(?i)D2H|DtoH"
-_FRAMEWORK_PREFIX = "jit_"
 
 
 @dataclass(frozen=True)
@@ -51,13 +58,26 @@ class ProgramRuns:
         return str(name) if is_compiled and is_often else None
 
     @cached_property
-    def _of_loop(self) -> pl.DataFrame:
-        return self.starts.filter(pl.col("program") == pl.lit(self.loop, pl.String))
+    def body(self) -> str | None:
+        """The function of the loop, or the one that is called most often, if few ops run between the calls of such functions."""
+        if self.loop is not None:
+            return self.loop
+        mine = pl.col("program").is_in([program for program in self.repeated if not is_private(program)])
+        rows = self.work.filter(mine).group_by("program").agg(runs=pl.col("run").n_unique(), work=pl.len())
+        often = rows.sort("runs", "work", "program", descending=[True, True, False])
+        if often.is_empty() or not has_few_between(len(self.starts), int(often["runs"].sum())):
+            return None
+        return str(often["program"][0])
+
+    def runs_in_a_step(self, program: str) -> float:
+        """How often a step runs a program."""
+        return int((self.starts["program"] == program).sum()) / self.steps
 
     @cached_property
     def turns(self) -> pl.Series:
         """How often each step runs the loop's body."""
-        return self._of_loop.group_by("step", maintain_order=True).len()["len"]
+        mine = self.starts.filter(pl.col("program") == pl.lit(self.loop, pl.String))
+        return mine.group_by("step", maintain_order=True).len()["len"]
 
     @cached_property
     def is_read_each_turn(self) -> bool:
@@ -86,14 +106,24 @@ class ProgramRuns:
     def calls_of_compiled(self, events: pl.DataFrame, without: Collection[str]) -> pl.Series:
         """For each event the call of a compiled function that it is or is inside of, else null; some functions are left out."""
         compiled = self.starts.filter("is_compiled")["program"].unique()
-        names = [name_call(name.removeprefix(_FRAMEWORK_PREFIX)) for name in compiled if name not in without]
-        is_call = events["name"].cast(pl.String).is_in(names)
+        is_call = are_calls(events, [name for name in compiled if name not in without])
         above = ancestors(events, is_call)
         return pl.select(pl.when(is_call).then(events["id"]).otherwise(above)).to_series()
 
-    def name_of_loop(self) -> str:
-        """The function as the program calls it."""
-        return (self.loop or "").removeprefix(_FRAMEWORK_PREFIX)
+
+def called_name(events: pl.DataFrame, program: str) -> str:
+    """The function as the job calls it."""
+    calls = events["name"].filter(are_calls(events, [program]))
+    return called_function(str(calls[0])) if len(calls) else program.removeprefix("jit_")
+
+
+def are_calls(events: pl.DataFrame, programs: Collection[str]) -> pl.Series:
+    """Which events are calls of some programs; their names have other letters for those of a lambda's brackets."""
+    names = events["name"].filter(is_named(events, PROGRAM_CALLS)).cast(pl.String).unique()
+    wanted = {program.rstrip("_") for program in programs}
+    mine = [name for name in names if program_of(called_function(name)) in wanted]
+    found: pl.Series = events["name"].cast(pl.String).is_in(mine)
+    return found
 
 
 def program_runs(case: Case) -> ProgramRuns | None:
@@ -106,7 +136,16 @@ def program_runs(case: Case) -> ProgramRuns | None:
     events = case.trace.events
     copies = events.filter(pl.col("kind") == "copy", pl.col("step").is_not_null())
     reads = copies.filter(pl.col("name").cast(pl.String).str.contains(_TO_HOST))["start_ns"].sort()
-    return ProgramRuns(work, reads, max(1, len(case.lengths)))
+    steps = max(1, len(case.lengths))
+    return ProgramRuns(_with_own_functions(case, work, steps), reads, steps)
+
+
+def _with_own_functions(case: Case, work: pl.DataFrame, steps: int) -> pl.DataFrame:
+    """The work, where programs that are called again and again are compiled functions as well if their code is more than an op."""
+    often = work.filter(~pl.col("is_compiled")).group_by("program").agg(runs=pl.col("run").n_unique())
+    names = often.filter(pl.col("runs") >= EAGER_CALLS * steps)["program"].to_list()
+    own = own_functions(case.trace, names)
+    return work.with_columns(pl.col("is_compiled") | pl.col("program").is_in(list(own)))
 
 
 def _work_in_runs(case: Case) -> pl.DataFrame:
