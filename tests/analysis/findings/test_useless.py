@@ -22,7 +22,9 @@ from stepscope.analysis.findings.rules.useless import (
     useless_backward,
 )
 from stepscope.analysis.serving.workload import INFERENCE, TRAINING
+from stepscope.trace.schema import TABLES
 from tests.analysis.findings.op_steps import GEMM, Op, case
+from tests.builders.cases import case_of
 
 SINGLE = "sm90_xmma_gemm_f32f32_tf32f32_f32_nt_n_tilesize256x128x32"
 FLASH = "fmha_cutlassF_bf16_aligned_64x128_rf_sm80"
@@ -326,6 +328,47 @@ def test_rows_that_differ_are_no_repetition() -> None:
     assert repeated_rows.find(case(*[messages(positions)] * 3)) is None
     assert repeated_rows.find(case(*[messages(table=20000)] * 3)) is None
     assert repeated_rows.find(case(*[messages()[2:]] * 3)) is None
+
+
+def pooled(sums: int) -> list[Op]:
+    """A layer on gathered rows of data, the largest of each four of which is used, and the sums of its gradients."""
+    scatter = Op(
+        "aten::index_add_", "[[1000,512],[],[32000],[32000,512],[]]", "void index_add", 200, "autograd"
+    )
+    back = Op("aten::mm", "[[512,32000],[32000,512]]", GEMM, 200, "autograd")
+    return [
+        Op("aten::index_select", "[[1000,512],[],[32000]]", "void at::native::gather", 100),
+        Op("aten::linear", "[[32000,512],[512,512],[512]]", GEMM, 400),
+        Op("aten::amax", "[[8000,4,512],[],[]]", "void at::native::reduce_kernel", 300),
+        Op(f"{ENGINE} AddmmBackward0", track="autograd", sequence="1", inside=(back,)),
+        *[Op(f"{ENGINE} IndexSelectBackward0", track="autograd", sequence="2", inside=(scatter,))] * sums,
+    ]
+
+
+def linked(made: Case) -> Case:
+    """What the engine runs belongs to some op of the forward pass."""
+    events = made.trace.events
+    nodes = events.filter(pl.col("name").cast(pl.String).str.starts_with(ENGINE))["id"]
+    links = pl.DataFrame(
+        {"from": nodes * 0 + 1, "to": nodes, "why": "forward-backward"}, schema=TABLES["links"]
+    )
+    tables = {**made.trace.tables, "links": pl.concat([made.trace.links, links])}
+    return case_of(made.trace.over(tables, made.trace.cold))
+
+
+def test_what_combines_gathered_rows_stays() -> None:
+    found = repeated_rows.find(case(*[pooled(sums=1)] * 3))
+    assert found is not None
+    assert [one["name"] for one in found.evidence["names"]] == [GEMM]
+
+
+def test_what_a_layer_makes_of_data_has_a_gradient_to_sum_up() -> None:
+    """Of two layers on the rows of two gathers, only the second has a table with a gradient: the fix needs another sum."""
+    first, second = pooled(sums=0), pooled(sums=1)
+    one, two = (repeated_rows.find(linked(case(*[steps] * 3))) for steps in (first + second, second + second))
+    assert one is not None
+    assert two is not None
+    assert one.saves_ns_per_step < two.saves_ns_per_step - 100_000
 
 
 def gated(values: int = 1, meet: bool = True) -> list[Op]:

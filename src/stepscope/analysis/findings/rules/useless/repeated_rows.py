@@ -35,6 +35,10 @@ _BY_ROW = r"^aten::(relu_?|gelu|silu_?|tanh|sigmoid|elu|leaky_relu_?|softplus|ha
 _BACKWARD = r"transpose\(|Backward"
 _OTHER_OPS = r"gather|scatter|index"
 _SCATTERS = r"scatter|index_add|index_put|embedding_dense_backward"
+# They combine rows with others: whatever made these rows, they stay.
+_COMBINES = (
+    r"^aten::(amax|amin|max|min|sum|mean|logsumexp|prod|any|all|var|std|median|sort|topk|bmm|baddbmm)$"
+)
 _SUMS_OF_GRADIENTS = (
     "aten::add_",
     "aten::add",
@@ -174,8 +178,10 @@ def _kernels(case: Case, gathered: Gathered, alike: Iterable[Gathered]) -> pl.Da
     rows = _described(case)
     known = {text: _matrices(text) for text in rows["shapes"].unique().drop_nulls()}
     given = {text: _is_row_work(gathered.rows, text, found) for text, found in known.items()}
+    combines = pl.col("called").str.contains(_COMBINES).fill_null(False) & ~pl.col("backward")
     of_rows = rows.filter(
-        pl.col("shapes").is_in([text for text, is_mine in given.items() if is_mine]), ~pl.col("moves")
+        pl.col("shapes").is_in([text for text, is_mine in given.items() if is_mine]),
+        ~pl.col("moves") & ~combines,
     )
     products = of_rows.filter(pl.col("product"), ~pl.col("backward"))
     inputs = {each for one in alike for each in one.inputs}
@@ -188,12 +194,31 @@ def _kernels(case: Case, gathered: Gathered, alike: Iterable[Gathered]) -> pl.Da
     if covered and gathers > 1 and _meet(gathered.rows, of_rows, known):
         return _of_layers(rows, of_rows, gathered, layers / gathers, (least, most))
     chosen = [_left((of_rows if covered else proven)["event"], least, most)]
+    if covered and len(of_rows.filter(pl.col("product"), pl.col("backward"))):
+        chosen.append(_missing_gradients(case, rows, gathered, gathers))
     if covered and case.runs_programs:
         joining = {one.by for one in alike}
         moving = [text for text in known if f"[{gathered.rows}]" in text or text in joining]
         others = rows.filter(pl.col("shapes").is_in(moving))
         chosen.append(_left(others["event"], FUSED_GATHER_LEAST, FUSED_GATHER_MOST))
     return pl.concat(chosen).unique("event", maintain_order=True)
+
+
+def _missing_gradients(case: Case, rows: pl.DataFrame, gathered: Gathered, gathers: int) -> pl.DataFrame:
+    """event, least, most of the sums over rows, which become more where tables have no gradients yet, such as data: what a layer makes
+    of a table has one for each gather."""
+    scatters = rows.filter(pl.col("called").str.contains(_SCATTERS).fill_null(False), _is_of_size(gathered))
+    calls, backward = (
+        each["op"].n_unique() / case.step_count for each in (scatters, scatters.filter(pl.col("backward")))
+    )
+    grow = 1 + max(0.0, gathers - backward) / calls if calls else 1.0
+    return _left(scatters["event"] if grow > 1 else scatters["event"].clear(), grow, grow)
+
+
+def _is_of_size(gathered: Gathered) -> pl.Expr:
+    """Ops that move so many rows between them and the table."""
+    shapes = pl.col("shapes")
+    return shapes.str.contains(rf"\[{gathered.rows}\b") & shapes.str.starts_with(f"[[{gathered.table},")
 
 
 def _count(case: Case, gathered: Gathered, inputs: set[Matrix]) -> tuple[int, int]:
@@ -230,11 +255,8 @@ def _of_layers(
     of_bias = pl.col("backward") & (pl.col("called") == "aten::sum")
     over_layers = pl.col("called").is_in(_SUMS_OF_GRADIENTS) & pl.col("backward") & several
     kernels = of_rows.filter(pl.col("product") | of_bias | over_layers)["event"]
-    size = pl.col("shapes").str.contains(rf"\[{gathered.rows}\b") & pl.col("shapes").str.starts_with(
-        f"[[{gathered.table},"
-    )
     scatters = pl.col("called").str.contains(_SCATTERS)
-    again = rows.filter(pl.col("moves") & size, scatters == pl.col("backward"))["event"]
+    again = rows.filter(pl.col("moves") & _is_of_size(gathered), scatters == pl.col("backward"))["event"]
     layers = _left(kernels, *share)
     return pl.concat([layers, _left(again, gathers, gathers)]) if several else layers
 
@@ -246,7 +268,7 @@ def _left(events: pl.Series, least: float, most: float) -> pl.DataFrame:
 
 
 def _described(case: Case) -> pl.DataFrame:
-    """event, time_ns, shapes, product, backward, moves of the kernels whose op has shapes."""
+    """event, op, time_ns, shapes, product, called, backward, moves of the kernels whose op has shapes."""
     op = pl.coalesce(pl.col("op"), pl.col("event"))
     kernels = case.compute.kernels.select("event", "time_ns", product=pl.col("class").is_in(PRODUCTS))
     kernels = kernels.join(case.trace.kernels.select("event", op=op), on="event", how="left")
@@ -260,7 +282,9 @@ def _described(case: Case) -> pl.DataFrame:
     rows = kernels.with_columns(op=op).join(calls, on="op").drop_nulls("shapes")
     backward = pl.col("forward") | pl.col("scope").str.contains(_BACKWARD).fill_null(False)
     moves = pl.col("called").str.contains(_OTHER_OPS).fill_null(False)
-    return rows.select("event", "time_ns", "shapes", "product", "called", backward=backward, moves=moves)
+    return rows.select(
+        "event", "op", "time_ns", "shapes", "product", "called", backward=backward, moves=moves
+    )
 
 
 def _is_row_work(rows: int, text: str, given: list[Matrix]) -> bool:
@@ -285,8 +309,8 @@ RULE: Rule[Case] = Rule(
     title="A layer is applied to gathered rows, most of which are the same",
     turn=184,
     page="ops",
-    owns="products whose input consists of rows gathered from a table with half as many rows or fewer, or of sums and concatenations of such rows, their gradients, and all other work on as many rows; outside compiled programs without gathers and scatters, and of the products alone if rows of several gathers are combined behind them",
-    change="their time shrinks to the share of the table's rows, at most twice that; if several layers are applied to the rows of one gather, each takes a gather and a scatter of its gradients of its own. In compiled programs, 10 to 60 % of the time of gathers and scatters, which a compiler then fuses, remains",
+    owns="products whose input consists of rows gathered from a table with half as many rows or fewer, or of sums and concatenations of such rows, their gradients, and all other work on as many rows that does not combine them; outside compiled programs without gathers and scatters, and of the products alone if rows of several gathers are combined behind them",
+    change="their time shrinks to the share of the table's rows, at most twice that; if several layers are applied to the rows of one gather, each takes a gather and a scatter of its gradients of its own, and so does a layer whose table had no gradient, such as data. In compiled programs, 10 to 60 % of the time of gathers and scatters, which a compiler then fuses, remains",
     fix={
         "pytorch": "Apply the layer to the table first, then gather: layer(nodes)[index] instead of layer(nodes[index]). It is the same where the layer needs one row at a time.",
         "jax": "Apply the layer to the table first, then gather: layer(nodes)[index] instead of layer(nodes[index]). It is the same where the layer needs one row at a time. For two joined rows split the weights: (nodes @ w1)[source] + (nodes @ w2)[target] instead of concatenate([nodes[source], nodes[target]]) @ w.",
