@@ -41,7 +41,7 @@ def wait_for_jax(jax: Any) -> None:
 
 
 def _wait_for_dropped(jax: Any) -> None:
-    """Programs whose results nobody kept are still running: a device runs a program of ours after all of them."""
+    """Programs may still run whose results the job has dropped: a device runs a program of ours after all of them."""
     zero = sys.modules["numpy"].float32(0)
     try:
         started = [_last_program(jax)(jax.device_put(zero, device)) for device in jax.local_devices()]
@@ -53,7 +53,7 @@ def _wait_for_dropped(jax: Any) -> None:
 
 @cache
 def _last_program(jax: Any) -> Any:
-    """Compiled once for each device. Its argument is not kept: it would be one of the job's arrays."""
+    """Compiled once for each device. No reference to its argument stays: it would count as one of the job's arrays."""
 
     def stepscope_wait(number: Any) -> Any:
         return number + 1

@@ -216,7 +216,7 @@ def _missing_gradients(case: Case, rows: pl.DataFrame, gathered: Gathered, gathe
 
 
 def _is_of_size(gathered: Gathered) -> pl.Expr:
-    """Ops that move so many rows between them and the table."""
+    """Ops that move the rows between them and the table."""
     shapes = pl.col("shapes")
     return shapes.str.contains(rf"\[{gathered.rows}\b") & shapes.str.starts_with(f"[[{gathered.table},")
 
