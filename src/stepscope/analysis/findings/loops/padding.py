@@ -29,7 +29,7 @@ def padding_of(trace: Trace, loops: Loops) -> pl.Series:
     for frame, of_frame in shapes.group_by("frame"):
         lists = [[tuple(sizes) for sizes in each] for each in of_frame["given"]]
         known[int(str(frame[0]))] = _padded_share([each for each in lists if len(each) >= LOOP_ITERATIONS])
-    by_frame = loops.loop_of.replace_strict(known, default=1.0, return_dtype=pl.Float64)
+    by_frame: pl.Series = loops.loop_of.replace_strict(known, default=1.0, return_dtype=pl.Float64)
     return by_frame.fill_null(1.0)
 
 
