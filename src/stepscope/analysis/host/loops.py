@@ -14,6 +14,7 @@ from stepscope.analysis.host.calls.host_passes import host_passes
 from stepscope.analysis.host.calls.joined_modules import joined_modules, with_joints
 from stepscope.analysis.host.calls.passes import repeated_passes
 from stepscope.analysis.host.calls.row_passes import row_passes
+from stepscope.analysis.host.calls.sample_passes import sample_passes
 from stepscope.analysis.host.calls.siblings import sibling_modules
 from stepscope.analysis.host.carried_state import frames_with_state
 from stepscope.analysis.host.fed_back import frames_fed_back
@@ -95,7 +96,7 @@ def _called(bodies: Bodies, launching: pl.Series, on_host: bool) -> pl.DataFrame
     below = frames.gather(events["parent"]).fill_null(False)
     direct = pl.DataFrame({"call": _at_or_above(events, below, launching, on_host)}).drop_nulls()
     per_call = direct.group_by("call").agg(launches=pl.len())
-    makers = (host_passes, row_passes) if on_host else (repeated_passes, row_passes)
+    makers = (host_passes, row_passes) if on_host else (repeated_passes, row_passes, sample_passes)
     passes = pl.concat([make(trace, frames, launching) for make in makers]).unique("call")
     joined = joined_modules(trace, frames, launching)
     of_joined = joined.select("call", "launches")
@@ -136,7 +137,9 @@ def _repeated(events: pl.DataFrame, called: pl.DataFrame) -> pl.DataFrame:
 
     A frame that goes on through steps makes the same calls in each of them, which is not a loop within a step.
     """
-    of_functions = pl.when("own").then(LOOP_CALLS_OF_FUNCTION).otherwise(LOOP_ITERATIONS)
+    of_functions = (
+        pl.when(pl.col("own") & ~pl.col("passes")).then(LOOP_CALLS_OF_FUNCTION).otherwise(LOOP_ITERATIONS)
+    )
     least = pl.when("siblings").then(JOINED_MODULES).otherwise(of_functions)
     steps = called.select("frame", step=events["step"].gather(called["call"])).group_by("frame")
     through = steps.agg(pl.col("step").n_unique()).filter(pl.col("step") > STEPS_OF_ONE_CALL)["frame"]

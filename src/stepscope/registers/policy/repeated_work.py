@@ -232,3 +232,9 @@ ROUTED_MOST = policy(
     unit="× the share of the experts that a token is sent to",
     why="that may remain of their time: smaller products are slower, tokens are gathered and results added up; chosen, not measured",
 )
+LENGTHS_TURN_LEAST = policy(
+    "LENGTHS_TURN_LEAST",
+    0.4,
+    unit="share of the samples at which lengths turn from growing to shrinking, or back",
+    why="in a list in no order that is two thirds of them; a text that is written grows by many tokens, and levels of a pyramid shrink, and then grow",
+)

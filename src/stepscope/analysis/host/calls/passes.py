@@ -17,7 +17,7 @@ from stepscope.trace.lookup import are_named
 from stepscope.trace.scopes import ancestors
 from stepscope.trace.trace import Trace
 
-_MODULE = "nn.Module: "
+MODULE = "nn.Module: "
 _BACKWARD = "run_backward"
 _OF_INDICES = "aten::embedding"
 _OF_ONE = r"^\[\[1, *\d"  # the first operand is a batch of one
@@ -39,7 +39,7 @@ def repeated_passes(trace: Trace, frames: pl.Series, launching: pl.Series) -> pl
 
 def module_calls(events: pl.DataFrame, frames: pl.Series) -> pl.DataFrame:
     """call, frame, name, start_ns, times: modules that one call of a function calls many times, each for itself."""
-    modules = are_named(events["name"], lambda names: names.str.starts_with(_MODULE))
+    modules = are_named(events["name"], lambda names: names.str.starts_with(MODULE))
     below = frames.gather(events["parent"]).fill_null(False)
     mine = events.filter(modules & below & events["step"].is_not_null())
     calls = mine.select("start_ns", "name", call="id", frame="parent")
