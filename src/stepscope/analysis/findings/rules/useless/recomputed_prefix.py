@@ -57,16 +57,17 @@ def _in_programs(case: Case, bytes_per_s: float) -> Finding | None:
 
 
 def _of_text(rows: pl.DataFrame, bytes_per_s: float) -> pl.DataFrame:
-    """The rows with least and most: the work of one position, and in one call that of the prompt.
+    """The rows with least and most: the work of one position, and in one call for each new text that of the prompt.
 
     Each call writes a token, so that the prompt has the positions that no call writes; at worst, that call takes as long as before.
     """
     kept = pl.col("kept_bytes") / bytes_per_s * 1e9
     least, most = _of_token(1 / pl.col("length"), kept, pl.col("dur_ns").clip(lower_bound=1))
     prompt = (1 - pl.col("calls") / pl.col("length")).clip(lower_bound=0.0)
+    first = pl.col("texts") / pl.col("calls")
     return rows.with_columns(
-        least=(least + prompt / pl.col("calls")).clip(upper_bound=1.0),
-        most=(most + 1 / pl.col("calls")).clip(upper_bound=1.0),
+        least=(least + prompt * first).clip(upper_bound=1.0),
+        most=(most + first).clip(upper_bound=1.0),
     )
 
 
@@ -109,7 +110,7 @@ RULE: Rule[Case] = Rule(
     turn_without_device=83,
     page="ops",
     owns="all kernels of a generation loop in which the products gain one row per sequence from call to call; on a CPU, ops of PyTorch that are given all tokens, in all turns of such a loop but those over a prompt (recurrent layers, too; or products over a text of a fixed length, of which each turn picks the position behind that of the turn before), and the runs of a TensorFlow function that execute more ops each time, mostly the same number. In JAX, kernels over all positions in a program that is given whole numbers of a fixed length, attends causally over them, and is called again once one of them is written in each row (by itself, in a loop inside, or by another program)",
-    change="each kernel takes its time divided by the number of tokens, but no less than a kernel of one token does (2 to 4 µs), or than reading its weights at 40 to 80 % of memory bandwidth; in JAX products also read the keys and values, and of one call the share of the prompt remains, at worst all of it. On a CPU, an op of PyTorch takes once to twice its share of one token, but no less than 4 to 30 µs, than reading its weights at 3 to 12 GB/s, or, of a recurrent layer at worst, a third of its time. Of the TensorFlow function, one run per step remains, and for each other two to eight times the share of one item",
+    change="each kernel takes its time divided by the number of tokens, but no less than a kernel of one token does (2 to 4 µs), or than reading its weights at 40 to 80 % of memory bandwidth; in JAX products also read the keys and values, and of one call the share of the prompt remains, at worst all of it (nothing of it where each step is one token more of texts that go on from step to step). On a CPU, an op of PyTorch takes once to twice its share of one token, but no less than 4 to 30 µs, than reading its weights at 3 to 12 GB/s, or, of a recurrent layer at worst, a third of its time. Of the TensorFlow function, one run per step remains, and for each other two to eight times the share of one item",
     fix=PREFIX_FIX,
     find=find,
 )

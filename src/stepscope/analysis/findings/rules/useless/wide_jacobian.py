@@ -13,7 +13,8 @@ from stepscope.analysis.findings.programs.parts import part_of_program
 from stepscope.analysis.findings.promise import of_kernels, timed
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.xla.derivatives.bases import Basis, wide_bases
-from stepscope.analysis.xla.hlo_module import read_module
+from stepscope.analysis.xla.hlo_module import Module, read_module
+from stepscope.analysis.xla.instruction_cost import is_library_product
 from stepscope.analysis.xla.ops import programs_that_ran
 from stepscope.registers.calibration.products import (
     BASIS_VECTOR_BEST,
@@ -35,20 +36,33 @@ def find(case: Case) -> Finding | None:
         return None
     found, tables = [], []
     for name, hlo in sorted({(name, hlo) for name, _, hlo in programs_that_ran(case.trace)}):
-        bases = wide_bases(read_module(hlo))
+        module = read_module(hlo)
+        bases = wide_bases(module)
         if bases:
             found += bases
-            left = _left(bases, BASIS_VECTOR_BEST)
-            tables.append(
-                part_of_program(case, name, hlo, left["instruction"].to_list())
-                .join(left, on="instruction")
-                .drop("run", "step")
-            )
+            tables.append(_kernels(case, name, hlo, module, _left(bases, BASIS_VECTOR_BEST)))
     if not tables:
         return None
     widest = max(found, key=lambda one: one.size / one.needed)
     chosen = pl.concat(tables).unique("event", keep="first", maintain_order=True)
     return _advised(of_kernels(case, RULE, chosen, _why(widest), evidence=_evidence(widest)), widest)
+
+
+def _kernels(case: Case, name: str, hlo: bytes, module: Module, left: pl.DataFrame) -> pl.DataFrame:
+    """The program's kernels of these instructions, with what is left of each.
+
+    In a command buffer that runs in another order than the code, nothing says which call a library's kernel is of. Between kernels of
+    derivatives it is a product of theirs, if the library computes any: those of the function itself have no rows for the vectors, and
+    are as much shorter.
+    """
+    products = [
+        one.name for number in module.bodies for one in module.instructions(number) if is_library_product(one)
+    ]
+    unnamed = left.filter(pl.col("instruction").is_in(products)).select(pl.max("least", "most"))
+    rows = part_of_program(case, name, hlo, left["instruction"].to_list())
+    rows = rows.join(left, on="instruction", how="left", maintain_order="left").drop("run", "step")
+    filled = (pl.coalesce(end, pl.lit(unnamed[end].item(), pl.Float64)) for end in unnamed.columns)
+    return rows.with_columns(filled).drop_nulls("least")
 
 
 def _on_host(case: Case) -> Finding | None:
