@@ -15,8 +15,8 @@ BF16 = 16
 SAMPLES, POSITIONS, WIDTH, CLASSES = 4, 32, 16, 1024
 ROWS = SAMPLES * POSITIONS
 LOGITS = shaped(F32, SAMPLES, POSITIONS, CLASSES)
-PRODUCT = ("dot", f"[[{ROWS},{WIDTH}],[{WIDTH},{CLASSES}]]")
-PASS = ("wide", f"[[{ROWS},{CLASSES}]]")
+PRODUCT = ("dot", "dot", f"[[{ROWS},{WIDTH}],[{WIDTH},{CLASSES}]]")
+PASS = ("wide", "wide", f"[[{ROWS},{CLASSES}]]")
 
 
 def head(*after: bytes) -> bytes:

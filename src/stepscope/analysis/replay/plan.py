@@ -28,6 +28,7 @@ from stepscope.analysis.part_column import Part
 from stepscope.analysis.parts import PARTS
 from stepscope.analysis.replay.awaited import awaited
 from stepscope.analysis.replay.blocked import full_queue
+from stepscope.analysis.replay.copies_in_turn import streams_in_turn
 from stepscope.analysis.replay.hidden_waits import hidden_waits
 from stepscope.analysis.replay.late_waits import with_late_waits
 from stepscope.analysis.replay.queue_gaps import queue_gaps
@@ -349,6 +350,7 @@ def _launches(trace: Trace, device: int | None) -> pl.DataFrame:
     events = trace.events
     streams = trace.tracks.filter((pl.col("what") == "device") & pl.col("device").eq_missing(device))["id"]
     numbers = {track: number for number, track in enumerate(streams.to_list())}
+    numbers |= {track: numbers[main] for track, main in streams_in_turn(trace, streams).items()}
     links = trace.links.filter(pl.col("why") == "launch")
     rows = links.select("from", event="to").with_columns(
         kind_of=events["kind"].gather(links["to"]), stream_track=events["track"].gather(links["to"])

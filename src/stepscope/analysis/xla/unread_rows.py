@@ -16,16 +16,21 @@ from stepscope.analysis.xla.loops import body_of
 from stepscope.registers.policy.useless_work import CALLS_DEEPEST, MASKED_PROGRAM_MOST, UNUSED_ROWS_LEAST
 
 _SAME = ("bitcast", "reshape", "copy", "transpose", "get-tuple-element")
+Part = tuple[str, str, str | None]
 _PARTS = ("slice", "dynamic-slice", "gather")
 
 
 @dataclass(frozen=True)
 class Unread:
-    """A product of which one of `times` rows is read; `product` and `passes` over all its rows as the op and the shapes of its operands."""
+    """A product of which one of `times` rows is read; `product` and `passes` over all its rows as instruction, op and shapes of its operands.
+
+    `program`: which of the programs they are in. Other layers have instructions with the same op and shapes.
+    """
 
     times: int
-    product: tuple[str, str | None]
-    passes: frozenset[tuple[str, str | None]]
+    product: Part
+    passes: frozenset[Part]
+    program: int = 0
 
 
 @dataclass
@@ -43,10 +48,11 @@ def unread_rows(modules: Sequence[Module], fetched: int = 0) -> list[Unread]:
     if len(small) < len(modules):
         return []  # one that is not looked into may read what another returns
     readers = [_Reader(one) for one in small]
-    return [found for one in readers for found in _of_program(one, readers, fetched)]
+    return [found for at in range(len(readers)) for found in _of_program(at, readers, fetched)]
 
 
-def _of_program(program: _Reader, readers: Sequence[_Reader], fetched: int) -> Iterator[Unread]:
+def _of_program(at: int, readers: Sequence[_Reader], fetched: int) -> Iterator[Unread]:
+    program = readers[at]
     worker = Worker(program.module)
     for number in _computations(program.module):
         beside = {one.id: one for one in program.module.instructions(number)}
@@ -60,9 +66,9 @@ def _of_program(program: _Reader, readers: Sequence[_Reader], fetched: int) -> I
                 whole if fetched >= whole else _read_later(shape, product, readers) for shape in use.returned
             )
             if 0 < read * UNUSED_ROWS_LEAST <= whole:
-                works = [worker.work(each, beside) for each in (one, *use.passes)]
-                mine, *others = [(each.op, each.shapes) for each in works]
-                yield Unread(whole // read, mine, frozenset(others))
+                works = [(each.name, worker.work(each, beside)) for each in (one, *use.passes)]
+                mine, *others = [(name, each.op, each.shapes) for name, each in works]
+                yield Unread(whole // read, mine, frozenset(others), at)
 
 
 def _computations(module: Module) -> list[int]:

@@ -92,10 +92,10 @@ def _compiled(case: Case) -> frozenset[str] | None:
     programs = programs_that_ran(case.trace)
     if not programs:
         return None
-    return frozenset(name.rstrip("_") for name, _, hlo in programs if not _is_single_op(read_module(hlo)))
+    return frozenset(name.rstrip("_") for name, _, hlo in programs if not is_single_op(read_module(hlo)))
 
 
-def _is_single_op(module: Module) -> bool:
+def is_single_op(module: Module) -> bool:
     """Whether a program is one op of JAX that was called by itself, however many kernels that takes."""
     working = [one for one in module.instructions(module.entry) if one.opcode not in SILENT]
     names = {one.op_name for one in working if one.op_name}

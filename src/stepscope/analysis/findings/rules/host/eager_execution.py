@@ -11,6 +11,7 @@ from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.programs.eager_programs import left_of_programs
+from stepscope.analysis.findings.programs.eager_updates import eager_updates
 from stepscope.analysis.findings.programs.host_programs import program_of
 from stepscope.analysis.findings.programs.own_functions import computing, has_few_between, own_functions
 from stepscope.analysis.findings.programs.program_runs import (
@@ -78,7 +79,7 @@ def find(case: Case) -> Finding | None:
     launches = slow_launches(case)
     if launches is None:
         return None
-    owned = pl.concat([launches.owned, by_framework(case)])
+    owned = _without_updates(case, pl.concat([launches.owned, by_framework(case)]))
     calls, runs = count_calls(case), program_runs(case)
     body = _body(case, calls, runs)
     looped = body is not None
@@ -100,6 +101,14 @@ def find(case: Case) -> Finding | None:
         found.where = _callers(case, body)
         found.fix = _LOOP_FIX + (_UNTIL_FIX if runs is not None and runs.is_read_between(body) else "")
     return found
+
+
+def _without_updates(case: Case, owned: pl.DataFrame) -> pl.DataFrame:
+    """Without the calls that go with the copies they make, which are the larger part of it: those are left to `device-copies`."""
+    updates = eager_updates(case)
+    if updates is None:
+        return owned
+    return owned.filter(~pl.col("slice").is_in(updates.slices(case)["slice"].implode()))
 
 
 def _compile(case: Case, runs: ProgramRuns | None, *, is_loop: bool) -> tuple[Change, Spread | None]:
@@ -371,7 +380,7 @@ RULE: Rule[Case] = Rule(
     title="The step runs op by op instead of compiled",
     turn=140,
     page="ops",
-    owns="`dispatch`, and the framework's own `python`, if JAX or TensorFlow runs a step as 10 or more programs or ops: five different ones, or one program of JAX as often",
+    owns="`dispatch`, and the framework's own `python`, if JAX or TensorFlow runs a step as 10 or more programs or ops: five different ones, or one program of JAX as often; without the calls that `device-copies` owns with the copies they make",
     change="as `launch-bound`, and kernels other than products are fused (25 to 35 % remain). Where a profile of JAX names the programs of its kernels, those of compiled functions stay as they are, and only single ops are fused; at least the longest call of a compiled function stays, at most all of them, and Python code that calls no program; if this is less than 3 % of the device's work, it does not count, and functions that a step calls 10 times or more are not called one by one any more; if the host reads a result after each call of a loop over one function, a turn takes 10 to 20 µs more, at best nothing where steps have equal numbers of turns; else each turn of a loop over functions launches what they run, which takes 75 to 95 % of what XLA needs for it in a call. For TensorFlow on a CPU, all dispatch of single ops goes, at worst 85 % of it; so it does for JAX, where compiled functions stay, but not their calls if there are 10 or more; single ops are fused and take at most the time of their arrays, and buffers that they update are not copied",
     fix={
         "tensorflow": "Wrap the whole training step in @tf.function (jit_compile=True also fuses its ops).",

@@ -7,8 +7,10 @@ from typing import Any
 import polars as pl
 
 from stepscope.analysis.findings.case import Case
+from stepscope.analysis.findings.change import Change
 from stepscope.analysis.findings.finding import Finding, Interval
 from stepscope.analysis.findings.mostly import mostly_in
+from stepscope.analysis.findings.programs.eager_updates import EagerUpdates, eager_updates
 from stepscope.analysis.findings.programs.host_programs import going_share, host_programs, of_instructions
 from stepscope.analysis.findings.promise import shorten_kernels, timed
 from stepscope.analysis.findings.rule import ANY, Rule
@@ -26,6 +28,10 @@ _COPYING_KERNEL = r"^(memcpy\d+(_\w+)?|(wrapped_|loop_)?copy([._]\w+)*)$"
 _COPIES = r"^aten::(copy_|_to_copy|clone|contiguous|cat|stack|repeat|index_copy_|_foreach_copy_)$"
 _CAST = r"^aten::_to_copy$"
 _FIX_OF_16_BITS = "Write results where they are needed: preallocate and fill instead of torch.cat, avoid .contiguous() and .clone(), and use fused versions of what computes in float32 between products in 16 bits (norms, rotary embeddings), which cast inside the kernel."
+_UPDATES_OF_JAX = (
+    "Outside of a compiled function, x.at[…].set(…) and its like copy all of x before they write some rows."
+)
+_FIX_OF_UPDATES = "Write inside of a compiled function that may change the array: write = jax.jit(lambda x, at, rows: x.at[at].set(rows), donate_argnums=0), then x = write(x, at, rows)."
 
 
 def find(case: Case) -> Finding | None:
@@ -41,9 +47,26 @@ def find(case: Case) -> Finding | None:
     detail = f"{case.of_step(ns)} only copies tensors on the device{mostly_in(ops, ns)}."
     gone = owned["named_by"].unique().to_frame("event").with_columns(least=pl.lit(0.0), most=pl.lit(0.0))
     names = [each["name"] for each in ops]
-    found = timed(case, RULE, owned, shorten_kernels(case, gone), detail, {"ops": names})
+    change = shorten_kernels(case, gone)
+    updates = eager_updates(case)
+    if updates is not None:
+        return _of_updates(case, owned, updates, change, detail)
+    found = timed(case, RULE, owned, change, detail, {"ops": names})
     if case.trace.info.framework == "pytorch" and _is_converted(case):
         found.fix = _FIX_OF_16_BITS
+    return found
+
+
+def _of_updates(
+    case: Case, owned: pl.DataFrame, updates: EagerUpdates, change: Change, detail: str
+) -> Finding:
+    """Single ops of JAX that copy a whole array to write some rows: a function that is given the array makes neither copies nor their calls."""
+    also = updates.slices(case)
+    detail += f" {_UPDATES_OF_JAX} Another {case.of_step(case.per_step(also))} is spent on calling these ops one by one."
+    mine = pl.concat([owned, also])
+    found = timed(case, RULE, mine, updates.change(case, change), detail, {"updates": True})
+    found.certainty = 1.0  # the code of the programs says so
+    found.fix = _FIX_OF_UPDATES
     return found
 
 
@@ -126,8 +149,8 @@ RULE: Rule[Case] = Rule(
     turn_without_device=89,
     page="kernels",
     certainty=UNSURE_KERNELS,
-    owns="kernels of copying, casting and concatenating ops, and device-to-device copies, from a fifth of the step; in training without casts, which mixed precision needs. On a CPU, copies of arguments that a program of JAX updates in part and returns, if they are not donated; the whole program if most of what was recorded of it is such copies",
-    change="they take no time, and a host that waited for them dispatches faster when it is kept busy; on a CPU 85 to 100 % of the time goes",
+    owns="kernels of copying, casting and concatenating ops, and device-to-device copies, from a fifth of the step; in training without casts, which mixed precision needs. On a CPU, copies of arguments that a program of JAX updates in part and returns, if they are not donated; the whole program if most of what was recorded of it is such copies. Where single ops of JAX update arrays on a device, and copying these as a whole is most of what would be saved: the framework's `dispatch` and `python` of these calls as well, and that of functions of the job that call no compiled function beside them",
+    change="they take no time, and a host that waited for them dispatches faster when it is kept busy; of the calls of single ops that update arrays, one of all that the function makes is left, at best none, nor the rest of the function; on a CPU 85 to 100 % of the time goes",
     fix={
         "pytorch": "Write results where they are needed: preallocate and fill instead of torch.cat, keep one dtype instead of casting in every step (model.to(torch.bfloat16) for inference), and avoid .contiguous() and .clone().",
         "jax": "Let programs update arrays in place: jax.jit(step, donate_argnums=…) for what is passed in and comes back changed (parameters, optimizer state, a cache of keys and values); and keep one dtype.",

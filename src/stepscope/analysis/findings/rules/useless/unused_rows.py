@@ -12,6 +12,7 @@ import polars as pl
 from stepscope.analysis.findings.case import Case
 from stepscope.analysis.findings.finding import Finding
 from stepscope.analysis.findings.programs.host_ops import of_host_ops
+from stepscope.analysis.findings.programs.parts import part_of_program
 from stepscope.analysis.findings.promise import of_kernels
 from stepscope.analysis.findings.rule import ANY, Rule
 from stepscope.analysis.findings.spread import OF_DEVICE
@@ -21,7 +22,7 @@ from stepscope.analysis.ops.logits import Logits, ops_on_logits
 from stepscope.analysis.serving.workload import INFERENCE, TRAINING
 from stepscope.analysis.xla.hlo_module import read_module
 from stepscope.analysis.xla.ops import programs_that_ran
-from stepscope.analysis.xla.unread_rows import unread_rows
+from stepscope.analysis.xla.unread_rows import Unread, unread_rows
 from stepscope.registers.policy.findings import MAJORITY
 from stepscope.registers.policy.useless_work import IGNORED_LABELS_LEAST, ROWS_LEFT_MOST, UNUSED_ROWS_LEAST
 from stepscope.trace.frames import take_largest
@@ -117,26 +118,28 @@ def _ignored_by_losses(case: Case) -> dict[Logits, float]:
 
 def _in_programs(case: Case) -> Finding | None:
     """Products of which the code of the programs that ran reads a few rows, and what else computes all of them."""
-    codes = {hlo for _, _, hlo in programs_that_ran(case.trace)}
-    if not any(part in hlo for hlo in codes for part in _READ_IN_PART):
+    names = {hlo: name for name, _, hlo in programs_that_ran(case.trace)}
+    if not any(part in hlo for hlo in names for part in _READ_IN_PART):
         return None
     fetched = case.trace.copies.filter(pl.col("direction").cast(pl.String) == "DtoH")["bytes"]
-    unread = unread_rows([read_module(hlo) for hlo in codes], int(take_largest(fetched)))
+    unread = unread_rows([read_module(hlo) for hlo in names], int(take_largest(fetched)))
     if not unread:
         return None
-    left = [
-        (*work, 1 / one.times, most)
-        for one in unread
-        for work, most in (
-            (one.product, max(1 / one.times, ROWS_LEFT_MOST)),
-            *((each, 1 / one.times) for each in one.passes),
-        )
-    ]
-    schema = {"name": pl.String, "shapes": pl.String, "least": pl.Float64, "most": pl.Float64}
-    known = pl.DataFrame(left, schema=schema, orient="row").unique(["name", "shapes"])
+    chosen = [_work_on_all_rows(case, *list(names.items())[one.program], one) for one in unread]
+    return _found(case, pl.concat(chosen).unique("event"), max(one.times for one in unread))
+
+
+def _work_on_all_rows(case: Case, hlo: bytes, name: str, unread: Unread) -> pl.DataFrame:
+    """event, least, most of the product and the passes: of these instructions alone, for other layers have some that are alike."""
+    product = (*unread.product, max(1 / unread.times, ROWS_LEFT_MOST))
+    works = [product, *((*one, 1 / unread.times) for one in unread.passes)]
+    schema = {"instruction": pl.String, "name": pl.String, "shapes": pl.String, "most": pl.Float64}
+    known = pl.DataFrame(works, schema=schema, orient="row").with_columns(least=pl.lit(1 / unread.times))
+    ran = part_of_program(case, name, hlo, known["instruction"].to_list())
     ops = case.ops.select("event", pl.col("name", "shapes").cast(pl.String)).unique("event")
-    chosen = ops.join(known, on=["name", "shapes"], maintain_order="left")
-    return _found(case, chosen.select("event", "least", "most"), max(one.times for one in unread))
+    mine = ran.join(ops, on="event", maintain_order="left")
+    chosen = mine.join(known, on=["instruction", "name", "shapes"], maintain_order="left")
+    return chosen.select("event", "least", "most")
 
 
 def _found(case: Case, chosen: pl.DataFrame, positions: int) -> Finding | None:
