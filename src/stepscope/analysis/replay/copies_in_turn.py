@@ -1,7 +1,7 @@
 """Copies of JAX that have a stream of their own, and yet run in turn with the kernels.
 
 Before XLA's runtime copies an array of the host, it waits for what was launched on the stream of the kernels, whose memory it may
-take; the program then waits for its arguments. No profile has an event for either wait, so the copies themselves tell.
+take; the program then waits for its arguments. No profile has an event for either wait, so the copies themselves show it.
 """
 
 from __future__ import annotations
