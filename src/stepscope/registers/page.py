@@ -24,6 +24,7 @@ MODULES = (
     "calibration.recurrent",
     "calibration.host_ops",
     "calibration.products",
+    "calibration.solvers",
     "calibration.sorting",
     "calibration.devices",
     "calibration.caches",

@@ -24,7 +24,8 @@ CHOLESKY_OPERATIONS = measured(
     1 / 3,
     unit="operations of a solve with as many right sides as rows",
     device="any",
-    how="n³/3 of n³",
+    how="counted: n³/3 of n³",
+    when=_WHEN,
 )
 SOLVE_ROW_BEST_NS = measured(
     "SOLVE_ROW_BEST_NS", 250, unit="ns a row", device=_DEVICE, how=_ROW, when=_WHEN, seen="250–320"
