@@ -168,24 +168,3 @@ def test_an_event_belongs_to_the_step_that_launched_it() -> None:
     step = steps_of_events(trace, find_steps(trace).host)
     found = dict(zip(trace.events["name"].cast(pl.String), step, strict=True))
     assert (found["a"], found["b"], found["c"]) == (4, 5, None)
-
-
-def behind(last: int, framework: str = "jax") -> list[tuple[int, int, int]]:
-    """The windows of four steps that the capture marked, of which the device had done two and `last` of three kernels when it ended."""
-    lines = ["track  start  dur  name  kind  launches"]
-    for step in range(4):
-        lines.append(f"main  {10 * step}  10  ProfilerStep#{step}  annotation  -")
-        done = 3 if step < 2 else last if step == 2 else 0
-        for place in range(done):
-            name = f"k{step}{place}"
-            lines.append(f"main  {10 * step + 1 + place}  1  cudaLaunchKernel  runtime  {name}")
-            lines.append(f"stream 7  {40 + 90 * step + 30 * place}  30  {name}  kernel  -")
-    return windows_of(find_steps(trace_of("\n".join(lines), framework=framework, capture={"last_step": 3})))
-
-
-def test_a_step_of_which_the_device_had_done_a_part_is_left_out() -> None:
-    """JAX does not wait for results that nobody keeps: the recording of two steps and a part had ended while the device went on."""
-    whole = [(0, 40, 130), (1, 130, 220)]
-    assert behind(last=1) == whole
-    assert behind(last=3) == [*whole, (2, 220, 310)]
-    assert behind(last=1, framework="pytorch") == [*whole, (2, 220, 250)]

@@ -14,7 +14,7 @@ import polars as pl
 
 from stepscope.analysis.steps.host_runs import host_runs, with_runs
 from stepscope.analysis.steps.work import DEVICE_WORK, launches_of, place_in, time_before
-from stepscope.registers.policy.findings import MAJORITY, NEARLY_ALL
+from stepscope.registers.policy.findings import MAJORITY
 from stepscope.registers.policy.steps import PARTIAL_STEP
 from stepscope.trace.frames import take, take_largest, take_median
 from stepscope.trace.trace import Trace
@@ -109,31 +109,13 @@ def _of_device(trace: Trace, host: pl.DataFrame, device: int) -> pl.DataFrame:
     mine = (
         work.drop_nulls("place")
         .group_by("place")
-        .agg(first=pl.col("start_ns").min(), last=pl.col("end_ns").max(), works=pl.len())
+        .agg(first=pl.col("start_ns").min(), last=pl.col("end_ns").max())
     )
     rows = host.with_columns(place=pl.int_range(pl.len(), dtype=pl.Int64)).join(
         mine, on="place", how="left", maintain_order="left"
     )
     ends = rows.select(pl.max_horizontal("end_ns", "last")).to_series()
-    found = _chained(host, device, ends, _begins(rows, work))
-    cut = _cut_short(trace, rows)
-    return found if cut is None else found.filter(pl.col("step") != cut)
-
-
-def _cut_short(trace: Trace, rows: pl.DataFrame) -> int | None:
-    """The step of which the device had done only a part when the recording ended, or none.
-
-    JAX waits for arrays that are still in use: where a step keeps none of its results, the device may be steps behind. Then the last
-    steps have no work at all, and the one before them may have lost some.
-    """
-    if trace.info.framework != "jax" or trace.info.capture.get("last_step") is None:
-        return None
-    works = rows["works"].fill_null(0)
-    done = works.filter(works > 0)
-    is_behind = len(done) > 2 and works[-1] == 0 and (works[: len(done)] > 0).all()
-    if not is_behind or done[-1] >= NEARLY_ALL * take_median(done[:-1]):
-        return None
-    return int(rows["step"][len(done) - 1])
+    return _chained(host, device, ends, _begins(rows, work))
 
 
 def _begins(rows: pl.DataFrame, work: pl.DataFrame) -> pl.Series:

@@ -17,7 +17,7 @@ from stepscope.analysis.findings.finding import Interval
 from stepscope.analysis.findings.programs.host_programs import program_of, runs_on_host, work_of_programs
 from stepscope.analysis.host.program_calls import PROGRAM_CALLS, called_function
 from stepscope.analysis.xla.hlo_module import Module, read_module
-from stepscope.analysis.xla.instruction_cost import SILENT
+from stepscope.analysis.xla.instruction_cost import ELEMENTWISE, SILENT
 from stepscope.analysis.xla.ops import programs_that_ran
 from stepscope.analysis.xla.sizes.touched_bytes import touched_bytes
 from stepscope.registers.calibration.host_ops import FUSED_HOST_OP_NS, HOST_BYTES_PER_NS
@@ -27,6 +27,13 @@ from stepscope.trace.frames import take_largest, take_smallest
 from stepscope.trace.lookup import is_named
 from stepscope.trace.scopes import at_or_inside
 
+# What takes as long as its arrays do.
+_BY_BYTES = ELEMENTWISE | SILENT | frozenset(
+    (
+        "broadcast", "concatenate", "copy", "dynamic-slice", "dynamic-update-slice", "fusion", "gather", "iota", "pad", "reduce",
+        "reshape", "reverse", "scatter", "slice", "transpose",
+    )
+)  # fmt: skip
 _OP = re.compile(r"jit\((\w+)\)/\1")
 
 
@@ -62,29 +69,33 @@ def _of_arrays(case: Case, simple: pl.DataFrame) -> float:
     first, last = take_smallest(simple["start_ns"]), take_largest(simple["end_ns"])
     runs = runs_on_host(case).filter(pl.col("run_start").is_between(first, last)).drop_nulls("ran")
     moved = runs["ran"].replace_strict(_bytes_of_ops(case), default=None, return_dtype=pl.Float64)
-    needed = runs.with_columns(needed=moved / HOST_BYTES_PER_NS + FUSED_HOST_OP_NS)
+    needed = runs.with_columns(needed=moved / HOST_BYTES_PER_NS + FUSED_HOST_OP_NS).drop_nulls("needed")
     summed = needed.group_by(program="ran").agg(pl.col("needed").sum())
     taken = simple.group_by("program").agg(pl.col("ns").sum())
-    known = taken.join(summed, on="program", how="left")
+    known = taken.join(summed, on="program", how="left")  # of what is not known, all
     return case.per_step(known.select(ns=pl.min_horizontal("ns", pl.col("needed").cast(pl.Int64))))
 
 
 def _bytes_of_ops(case: Case) -> dict[str, int]:
-    """What each program reads and writes; most, of several with one name."""
-    found: dict[str, int] = {}
+    """What each program reads and writes, if it does little else; most, of several with one name."""
+    found: dict[str, list[int | None]] = {}
     for name, _, hlo in programs_that_ran(case.trace):
-        key = name.rstrip("_")
-        found[key] = max(found.get(key, 0), _count_bytes(read_module(hlo)))
-    return found
+        found.setdefault(name.rstrip("_"), []).append(_count_bytes(read_module(hlo)))
+    counted = {name: [each for each in counts if each is not None] for name, counts in found.items()}
+    return {name: max(known) for name, known in counted.items() if len(known) == len(found[name])}
 
 
-def _count_bytes(module: Module) -> int:
-    """Without the copy of an argument that the program updates: of a donated argument none is made."""
+def _count_bytes(module: Module) -> int | None:
+    """Without the copy of an argument that the program updates: of a donated argument none is made. None of products, sorts and loops."""
+    inside = (one for number in module.bodies for one in module.instructions(number))
+    if not all(one.opcode in _BY_BYTES for one in inside):
+        return None
     known = {one.id: one for one in module.instructions(module.entry)}
     given = {number for number, one in known.items() if one.opcode == "parameter"}
     working = [one for one in known.values() if one.opcode not in SILENT]
     others = [one for one in working if one.opcode != "copy" or not given.issuperset(one.operands)]
-    return sum(touched_bytes(module, one, known) or 0 for one in others or working)
+    counted = [touched_bytes(module, one, known) for one in others or working]
+    return None if None in counted else sum(each or 0 for each in counted)
 
 
 def _compiled(case: Case) -> frozenset[str] | None:
